@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from copy import copy
 from functools import partial
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.disk_cache import DiskCache, key_of, user_folder
 from av_core.errors import ConfigError
 from av_core.types import Image
 from perception.detection.offline import openvino, ultralytics
@@ -19,6 +21,9 @@ from perception.detection.weights import Exported, exported, network_size
 
 Float32 = NDArray[np.float32]
 THREADS_MAX = 2
+
+MOST_NETWORKS = 20
+"""Networks that are kept, one for each size of pictures and number of threads; some 200 MB."""
 
 
 class Network(Protocol):
@@ -40,28 +45,17 @@ class OpenVinoNetwork:
     """Network on the CPU, in float32 on every processor: the same picture gives the same boxes on every run."""
 
     def __init__(self, source: Exported, threads: int | None = None) -> None:
-        ov = openvino()
         self.size_px, self.names = source.size_px, source.names
-        core = ov.Core()
-        model = core.read_model(source.model)
-        if list(model.output(0).shape)[2:] != [6]:
-            raise ConfigError(f"{source.model} has no one-to-one head: needed are weights of YOLO26")
-        steps = ov.preprocess.PrePostProcessor(model)
-        tensor = steps.input().tensor()
-        tensor.set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
-        tensor.set_color_format(ov.preprocess.ColorFormat.BGR)
-        steps.input().model().set_layout(ov.Layout("NCHW"))
-        steps.input().preprocess().convert_element_type(ov.Type.f32).convert_color(ov.preprocess.ColorFormat.RGB).scale(
-            255.0
-        )
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads or inference_threads(),
             "ENABLE_CPU_PINNING": False,  # threads bound to a core wait for other work on that core
             "INFERENCE_PRECISION_HINT": "f32",
         }
-        self._tensor = ov.Tensor
-        self._model = core.compile_model(steps.build(), "CPU", options)
+        self._tensor = openvino().Tensor
+        self._model = _compiled(source.model, options)
+        if list(self._model.output(0).shape)[2:] != [6]:
+            raise ConfigError(f"{source.model} has no one-to-one head: needed are weights of YOLO26")
         self._request = self._model.create_infer_request()
 
     def with_own_request(self) -> OpenVinoNetwork:
@@ -80,6 +74,44 @@ class OpenVinoNetwork:
     def _rows(self) -> Float32:
         self._request.wait()
         return np.array(self._request.get_output_tensor(0).data[0], dtype=np.float32)
+
+
+def _compiled(model: Path, options: Mapping[str, Any]) -> Any:
+    """OpenVINO's compiled form of the network `model` (.xml with its .bin beside it) for pictures BGR, uint8, NHWC.
+
+    It is kept in the user's cache folder. OpenVINO has a cache of its own (CACHE_DIR), which loads a file with changed
+    bytes without complaint; `DiskCache` has checksums. The key holds the network, the options, this source, OpenVINO's
+    build and the processor. What is returned has always been through the file's form, so that a new network gives the
+    same boxes as a kept one.
+    """
+    ov = openvino()
+    core = ov.Core()
+    device = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
+    about = (ov.get_version(), f"{device}", _processor_flags(), f"{sorted(options.items())}")
+    files = (model, model.with_suffix(".bin"), Path(__file__))
+    networks = DiskCache(user_folder("networks"), "blob", "networks are compiled anew for each drive", MOST_NETWORKS)
+
+    def compile_anew() -> bytes:
+        steps = ov.preprocess.PrePostProcessor(core.read_model(model))
+        tensor = steps.input().tensor()
+        tensor.set_element_type(ov.Type.u8).set_layout(ov.Layout("NHWC"))
+        tensor.set_color_format(ov.preprocess.ColorFormat.BGR)
+        steps.input().model().set_layout(ov.Layout("NCHW"))
+        rgb = steps.input().preprocess().convert_element_type(ov.Type.f32)
+        rgb.convert_color(ov.preprocess.ColorFormat.RGB).scale(255.0)
+        return bytes(core.compile_model(steps.build(), "CPU", dict(options)).export_model().getvalue())
+
+    data = networks.get(key_of([*about, *(file.read_bytes() for file in files)]), compile_anew)
+    return core.import_model(data, "CPU", dict(options))
+
+
+def _processor_flags() -> str:
+    """The instruction sets of this machine's processor, as Linux names them; empty elsewhere."""
+    try:
+        found = re.search(r"^flags\s*:(.*)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE)
+    except FileNotFoundError:
+        return ""
+    return found[1] if found else ""
 
 
 class TorchNetwork:
