@@ -26,10 +26,6 @@ class Server:
     address: Address
     own: ServerProcess | None = None
 
-    def has_ended(self) -> bool:
-        """Whether it is our own and its process has ended; unknown of another, hence False."""
-        return self.own is not None and self.own.has_ended()
-
     def explain(self, error: str) -> str:
         """The error, with the way in which our own server ended, if it did: it may know the reason."""
         ending = self.own.ending() if self.own is not None else ""
@@ -57,9 +53,19 @@ class Ending:
                 self._outcome = self._finish(end, error, status)
             return self._outcome
 
+    def has_lost_server(self) -> bool:
+        """Whether our own server has ended; or whether, before the drive begins, it reports that a sensor stays silent.
+
+        The wheel would wait half a minute for such a sensor. Unknown of another's server, hence False.
+        """
+        own = self._server.own
+        return own is not None and (own.has_ended() or (self._finish is None and bool(own.ending())))
+
     def lose_server(self, abandon: Callable[[str, int], None]) -> None:
         """The server is lost: end the drive, the server if it is our own, and the process."""
-        error = WorldError(self._server.explain(f"the CARLA server at {self._server.address} went away"))
+        own = self._server.own
+        what = "went away" if own is None or own.has_ended() or self._finish is not None else "cannot serve a drive"
+        error = WorldError(self._server.explain(f"the CARLA server at {self._server.address} {what}"))
         self._break_off("error", error, abandon)
 
     def lose_stage(self, abandon: Callable[[str, int], None], stage: str) -> None:

@@ -128,7 +128,8 @@ def run_loaded(
         server = closers.enter_context(_server(scenario, options))
         ending = Ending(server)
         if options.abandon is not None:
-            watchdog = ServerWatchdog(server.address, partial(ending.lose_server, options.abandon), server.has_ended)
+            lose = partial(ending.lose_server, options.abandon)
+            watchdog = ServerWatchdog(server.address, lose, ending.has_lost_server)
             closers.callback(watchdog.close)
             watchers.append(lambda *_: watchdog.beat())
         world = _open_world(server, setup.spec)

@@ -24,17 +24,17 @@ ANSWER_TIMEOUT_S = 2.0  # together with LATE_S less than the wheel's time-out in
 class ServerWatchdog:
     """Calls `on_lost` once, from its own thread, when the server at `address` is lost.
 
-    The server is lost when it closes an idle connection and accepts no new one, and when `has_ended` says that its
-    process has ended. From the first `beat` on it is also lost when a step is late and the server does not answer a
-    call.
+    The server is lost when it closes an idle connection and accepts no new one, and when `is_lost` says so, which may
+    know the server's process. From the first `beat` on it is also lost when a step is late and the server does not
+    answer a call.
     """
 
     def __init__(
-        self, address: Address, on_lost: Callable[[], None], has_ended: Callable[[], bool] = lambda: False
+        self, address: Address, on_lost: Callable[[], None], is_lost: Callable[[], bool] = lambda: False
     ) -> None:
         self._address = address
         self._on_lost = on_lost
-        self._has_ended = has_ended
+        self._knows_lost = is_lost
         self._beat_s: float | None = None
         self._ended = threading.Event()
         self._telling = threading.Lock()
@@ -54,7 +54,7 @@ class ServerWatchdog:
     def _watch(self) -> None:
         connection = self._connect()  # if the server never answered, the first call to it reports that
         while not self._ended.wait(LOOK_EVERY_S):
-            is_lost = self._has_ended() or (self._is_late() and not self._is_answering())
+            is_lost = self._knows_lost() or (self._is_late() and not self._is_answering())
             if connection is not None and _is_closed(connection):
                 connection.close()
                 connection = self._connect()
