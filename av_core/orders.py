@@ -147,6 +147,13 @@ class QuietJunction:
 
 
 @dataclass(frozen=True, slots=True)
+class OncomingTraffic:
+    """Whether background traffic comes towards the ego from now on. What is there already drives on."""
+
+    comes: bool
+
+
+@dataclass(frozen=True, slots=True)
 class PlaceEgo:
     """Put the ego, which stands, on the ground at `pose`, which is that of its middle."""
 
@@ -174,5 +181,8 @@ EgoOrder = PlaceEgo | Disturb
 
 Order = Spawn | ActorOrder | SetSignal | SetWeather | TrafficOrder | EgoOrder
 
-ScriptOrder = Order | QuietJunction
+BackgroundOrder = QuietJunction | OncomingTraffic
+"""Orders to the one who decides which background traffic comes and goes."""
+
+ScriptOrder = Order | BackgroundOrder
 """What a script orders: of the world, or of `scenarios.background`."""

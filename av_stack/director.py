@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 
 from av_core.errors import RouteError
-from av_core.orders import Order, QuietJunction
+from av_core.orders import BackgroundOrder, Order
 from av_core.types import ActorTruth, Pose2D, TrackedObject, Truth
 from av_stack.world.base import World
 from planning import Route
@@ -75,10 +75,10 @@ class Director:
     def _play(self, now: Situation) -> Iterator[Order]:
         """The orders of the script, and those of the background traffic, which obeys the script first."""
         for order in self._engine.step(now):
-            if not isinstance(order, QuietJunction):
+            if not isinstance(order, BackgroundOrder):
                 yield order
             elif self._background is not None:
-                self._background.keep_out(order, now.route_m)
+                self._background.obey(order, now.route_m)
         if self._background is not None:
             yield from self._background.step(now)
 

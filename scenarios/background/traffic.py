@@ -10,7 +10,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from av_core.frames import map_to_vehicle
-from av_core.orders import Destroy, DriveInTraffic, Move, Order, QuietJunction, Spawn
+from av_core.orders import (
+    BackgroundOrder,
+    Destroy,
+    DriveInTraffic,
+    Move,
+    OncomingTraffic,
+    Order,
+    QuietJunction,
+    Spawn,
+)
 from av_core.types import Pose2D
 from scenarios.background.cars import FASTEST_MPS, FRONT_CARS, SPACING_M, Car, Role, Seen, see, speed_share
 from scenarios.background.lanes import JunctionAhead, LanePlace, LanesAlong
@@ -83,8 +92,16 @@ class BackgroundTraffic:
         self._sources: dict[int, list[LanePlace]] = {}
         self._quiet: JunctionAhead | None = None
         self._others_wait = self._is_way_to_clear = False
+        self._oncoming_comes = True
 
-    def keep_out(self, order: QuietJunction, route_m: float) -> None:
+    def obey(self, order: BackgroundOrder, route_m: float) -> None:
+        """Do from now on what an order says; the ego is at `route_m`."""
+        if isinstance(order, OncomingTraffic):
+            self._oncoming_comes = order.comes
+        else:
+            self._keep_out(order, route_m)
+
+    def _keep_out(self, order: QuietJunction, route_m: float) -> None:
         """Keep out of the next junction on the route, of the ego at `route_m`, until the ego has passed it."""
         self._quiet, self._others_wait = self._lanes.junction_at(route_m), order.others_wait
         self._is_way_to_clear = True
@@ -173,7 +190,8 @@ class BackgroundTraffic:
             yield from self._come_to_junction(junction, seen, now, taken, limit_mps)
             return
         yield from self._come_behind(seen, now, taken)
-        yield from self._come_against(seen, now, taken, limit_mps)
+        if self._oncoming_comes:
+            yield from self._come_against(seen, now, taken, limit_mps)
 
     def _start(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
         """The cars that are there when the drive begins: ahead and behind on each lane, up to the next junction."""

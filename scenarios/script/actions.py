@@ -170,6 +170,12 @@ class QuietJunctionTable(Strict):
     others_wait: bool = False
 
 
+class OncomingTrafficTable(Strict):
+    """Whether background traffic comes towards the ego from now on."""
+
+    comes: bool
+
+
 class Action(OneKey):
     """One thing that an event does."""
 
@@ -197,6 +203,7 @@ class Action(OneKey):
     clear_traffic: ClearTrafficTable | None = None
     leave_space: LeaveSpaceTable | None = None
     quiet_junction: QuietJunctionTable | None = None
+    oncoming_traffic: OncomingTrafficTable | None = None
 
     def actor(self) -> str | None:
         """The actor that it is about."""

@@ -7,6 +7,7 @@ from av_core.orders import (
     ClearTraffic,
     DriveItself,
     LeaveSpace,
+    OncomingTraffic,
     OpenDoor,
     QuietJunction,
     ScriptOrder,
@@ -22,6 +23,7 @@ from scenarios.script.actions import (
     DoorTable,
     LeaveSpaceTable,
     LightsTable,
+    OncomingTrafficTable,
     QuietJunctionTable,
     StopTrafficTable,
 )
@@ -48,4 +50,6 @@ def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None
         return ClearTraffic((roads.pose(own.place, what),), own.within_m)
     if isinstance(own, QuietJunctionTable):
         return QuietJunction(own.others_wait)
+    if isinstance(own, OncomingTrafficTable):
+        return OncomingTraffic(own.comes)
     return LeaveSpace(own.within_m) if isinstance(own, LeaveSpaceTable) else None

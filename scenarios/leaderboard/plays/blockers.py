@@ -7,7 +7,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, quiet_begin, since
+from scenarios.leaderboard.plays.play import (
+    BEGIN,
+    CARS,
+    END,
+    NONE_ONCOMING,
+    ONCOMING_AGAIN,
+    Play,
+    Values,
+    begin,
+    end,
+    gone,
+    quiet_begin,
+    since,
+)
 from scenarios.leaderboard.plays.site import Site, on_map
 
 BLOCKER_M, BLOCKER_NEAR_M, BLOCKER_S = 5.0, 13.0, 10.0
@@ -63,8 +76,8 @@ def invading(site: Site, values: Values) -> Play:
     far = site.place(far_m)
     over = {"all": [{"passed": {"place": far}}, {"distance": {"place": far, "below_m": INVADED_WITHIN_M}}]}
     events = [
-        begin(site, [{"start_flow": "invaders"}]),
-        end(over, [{"clear_flow": "invaders"}, *gone(actors)]),
+        begin(site, [NONE_ONCOMING, {"start_flow": "invaders"}]),
+        end(over, [{"clear_flow": "invaders"}, ONCOMING_AGAIN, *gone(actors)]),
     ]
     return Play({"actors": actors, "flows": {"invaders": flow}, "events": events})
 

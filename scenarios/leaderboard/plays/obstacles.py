@@ -8,7 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from scenarios.leaderboard.plays.play import BEGIN, CARS, END, Play, Values, begin, end, gone, side_of, since, soon_at
+from scenarios.leaderboard.plays.play import (
+    BEGIN,
+    CARS,
+    END,
+    NONE_ONCOMING,
+    ONCOMING_AGAIN,
+    Play,
+    Values,
+    begin,
+    end,
+    gone,
+    side_of,
+    since,
+    soon_at,
+)
 from scenarios.leaderboard.plays.site import Site
 
 NEAR_M = 50.0
@@ -168,10 +182,10 @@ def two_ways(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values
             "name": "flow",
             "when": {"after": {"event": "near", "delay_s": FLOW_AFTER_S}},
             "until": END,
-            "do": [{"start_flow": "oncoming"}],
+            "do": [NONE_ONCOMING, {"start_flow": "oncoming"}],
         }
         made.script["events"].insert(-1, start)
-        made.script["events"][-1]["do"].append({"clear_flow": "oncoming"})
+        made.script["events"][-1]["do"] += [{"clear_flow": "oncoming"}, ONCOMING_AGAIN]
         return Play(made.script, {**made.part, "allows_oncoming_lane": True})
 
     return play

@@ -51,6 +51,11 @@ def quiet_begin(site: Site, do: list[dict[str, Any]], others_wait: bool = False)
     return begin(site, [{"quiet_junction": {"others_wait": others_wait}}, *do])
 
 
+NONE_ONCOMING: dict[str, Any] = {"oncoming_traffic": {"comes": False}}
+ONCOMING_AGAIN: dict[str, Any] = {"oncoming_traffic": {"comes": True}}
+"""Background traffic does not come towards the ego where a scenario sends its own."""
+
+
 def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:
     """The event that ends a scenario; never before it has begun."""
     return {"name": END, "when": since(BEGIN, when), "do": do}

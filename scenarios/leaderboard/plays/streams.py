@@ -9,7 +9,7 @@ from typing import Any
 
 from av_core.errors import RouteError
 from scenarios.leaderboard.plays.lane_walk import LaneSpot, neighbour, same_way_lanes
-from scenarios.leaderboard.plays.play import CARS, Play, Values, begin, end, quiet_begin
+from scenarios.leaderboard.plays.play import CARS, NONE_ONCOMING, ONCOMING_AGAIN, Play, Values, begin, end, quiet_begin
 from scenarios.leaderboard.plays.site import Site, on_map
 
 ARRIVED_M = 2.0
@@ -42,7 +42,7 @@ def turn_off(site: Site, values: Values) -> Play:
     """The ego turns left off the road, across an oncoming stream."""
     source, sink = _ends(site, values)
     flows = {"stream": _stream(values, source, sink, "no")}
-    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m})
+    return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m}, oncoming=False)
 
 
 def turn_onto(site: Site, values: Values) -> Play:
@@ -55,7 +55,7 @@ def turn_onto(site: Site, values: Values) -> Play:
         "stream": _stream(values, source, sink, "no"),
         "second": _stream(values, back[0], back[1], "no"),
     }
-    return _play(site, flows, _passed(back[1]))
+    return _play(site, flows, _passed(back[1]), oncoming=False)
 
 
 def stream(
@@ -96,7 +96,13 @@ def _passed(sink: LaneSpot) -> dict[str, Any]:
     return {"all": [{"passed": {"place": place}}, {"distance": {"place": place, "below_m": PASSED_WITHIN_M}}]}
 
 
-def _play(site: Site, flows: dict[str, Any], over: dict[str, Any], is_quiet: bool = True) -> Play:
-    starts = [{"start_flow": name} for name in flows]
+def _play(
+    site: Site, flows: dict[str, Any], over: dict[str, Any], *, is_quiet: bool = True, oncoming: bool = True
+) -> Play:
+    """Flows from the trigger until `over`; without other `oncoming` traffic, and out of the junction if `is_quiet`."""
+    starts: list[dict[str, Any]] = [{"start_flow": name} for name in flows]
+    stops: list[dict[str, Any]] = [{"clear_flow": name} for name in flows]
+    if not oncoming:
+        starts, stops = [NONE_ONCOMING, *starts], [*stops, ONCOMING_AGAIN]
     first = quiet_begin(site, starts) if is_quiet else begin(site, starts)
-    return Play({"flows": flows, "events": [first, end(over, [{"clear_flow": name} for name in flows])]})
+    return Play({"flows": flows, "events": [first, end(over, stops)]})

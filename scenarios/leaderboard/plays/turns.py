@@ -11,7 +11,17 @@ from typing import Any
 from av_core.errors import RouteError
 from av_core.types import Lane
 from scenarios.leaderboard.plays.lane_walk import LaneSpot, walk_ahead, walk_back
-from scenarios.leaderboard.plays.play import BEGIN, END, Play, Values, begin, end, quiet_begin
+from scenarios.leaderboard.plays.play import (
+    BEGIN,
+    END,
+    NONE_ONCOMING,
+    ONCOMING_AGAIN,
+    Play,
+    Values,
+    begin,
+    end,
+    quiet_begin,
+)
 from scenarios.leaderboard.plays.right_of_way import passed_junction, red_then_green, release, show
 from scenarios.leaderboard.plays.site import Site
 from scenarios.leaderboard.plays.streams import stream
@@ -83,9 +93,10 @@ def _turn(
     stop = walk_ahead(site.graph, LaneSpot(sink, 0.0), seconds[1] * speed_mps)
     flow = stream(start, stop, speed_mps, values["source_dist_interval"], filled)
     first, then = red_then_green(site, (source,)) if has_lights else ([], [])
-    first_event = quiet_begin(site, [*first, {"start_flow": "stream"}], others_wait=not has_lights)
+    none, again = ([NONE_ONCOMING], [ONCOMING_AGAIN]) if seconds is ACROSS_S else ([], [])
+    first_event = quiet_begin(site, [*none, *first, {"start_flow": "stream"}], others_wait=not has_lights)
     events = [first_event, *_after(then)]
-    over = [{"clear_flow": "stream"}, *(release(site.junction) if has_lights else [])]
+    over = [{"clear_flow": "stream"}, *again, *(release(site.junction) if has_lights else [])]
     events.append(end(passed_junction(site, END_M), over))
     return Play({"flows": {"stream": flow}, "events": events})
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from av_core.orders import Destroy, DriveInTraffic, Order, QuietJunction, Spawn
+from av_core.orders import Destroy, DriveInTraffic, OncomingTraffic, Order, QuietJunction, Spawn
 from av_core.types import ActorTruth, LaneGraph, Pose2D
 from av_stack.server_process import embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
@@ -85,6 +85,16 @@ def test_oncoming_cars_come_before_the_next_junction() -> None:
     assert [(s_m, y_m) for s_m, y_m in places if y_m > 200.0] == [(83, 202), (83, 205)]
 
 
+def test_no_oncoming_car_comes_until_it_may_again() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    traffic.obey(OncomingTraffic(comes=False), 50.0)
+    quiet = [order for _ in range(EVERY_TICKS) for order in traffic.step(now(50.0))]
+    assert [y_m for _, y_m in spawned(quiet) if y_m > 200] == []
+    traffic.obey(OncomingTraffic(comes=True), 50.0)
+    assert [(s_m, y_m) for s_m, y_m in spawned(later(traffic, now(50.0))) if y_m > 200] == [(83, 202), (83, 205)]
+
+
 def test_traffic_of_a_junction_comes_once_the_ego_is_near() -> None:
     traffic = BackgroundTraffic(roads(), 1)
     traffic.step(now(35.0))
@@ -127,7 +137,7 @@ def test_a_quiet_junction_is_free_of_cars_until_the_ego_has_passed_it() -> None:
     first = traffic.step(now(35.0))
     ahead, behind, other = (spawned_at(first, s_m) for s_m in (50, 20, 65))
     cars = {ahead: at(236.0 + 50.0), behind: at(236.0 + 20.0), other: at(JUNCTION_X_M)}
-    traffic.keep_out(QuietJunction(others_wait=False), 35.0)
+    traffic.obey(QuietJunction(others_wait=False), 35.0)
     assert gone(later(traffic, now(35.0, actors=cars))) == {ahead, other}
     back = {behind: at(JUNCTION_X_M)}
     assert gone(later(traffic, now(90.0, actors=back))) == {behind}
@@ -136,7 +146,7 @@ def test_a_quiet_junction_is_free_of_cars_until_the_ego_has_passed_it() -> None:
 def test_cars_ahead_of_the_ego_go_only_when_the_junction_becomes_quiet() -> None:
     traffic = BackgroundTraffic(roads(), 1)
     first = traffic.step(now(35.0))
-    traffic.keep_out(QuietJunction(others_wait=False), 35.0)
+    traffic.obey(QuietJunction(others_wait=False), 35.0)
     later(traffic, now(35.0))
     overtakes = spawned_at(first, 20)
     assert not gone(later(traffic, now(35.0, actors={overtakes: at(236.0 + 60.0)})))
@@ -149,7 +159,7 @@ def test_cars_on_other_roads_wait_before_a_quiet_junction(others_wait: bool) -> 
     come = [order for order in later(traffic, now(60.0)) if isinstance(order, Spawn)]
     crossing = {order.actor: ActorTruth(order.pose, (0.0, 0.0)) for order in come if is_beside(order.pose)}
     assert crossing
-    traffic.keep_out(QuietJunction(others_wait), 60.0)
+    traffic.obey(QuietJunction(others_wait), 60.0)
     before = told(later(traffic, now(60.0, actors=crossing)))
     assert all((before[name] == 0.0) == others_wait for name in crossing)
     passed = later(traffic, now(115.0, actors=crossing))
