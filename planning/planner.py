@@ -32,7 +32,7 @@ from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
 from planning.local.occupancy import Body, EgoOnRoad
 from planning.local.path_planner import LocalPath, LocalPlanner
-from planning.local.road_cells import ROOM_TO_PASS_M
+from planning.local.road_cells import room_to_pass_m
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
@@ -166,7 +166,8 @@ class Planner:
         known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
         unmet = _without(local.prediction, known)
         others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
-        others = _with_room_to_pass(others, local.passed, ROOM_TO_PASS_M - config.speed.standstill_gap_m)
+        room_m = room_to_pass_m(float(route.speed_limit_mps[route.row_at(ego.s_m)]))
+        others = _with_room_to_pass(others, local.passed, room_m - config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)
         caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to

@@ -33,6 +33,9 @@ MOST_NODES = 60_000
 OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE = range(4)
 """Zones of the road: what the ego's body lies on, in a cell and column."""
 
+DURING, AT_END = 1, 2
+"""When a cell is taken: in the whole time of a layer, or at its end, when the ego is on the cell where it arrives."""
+
 _QUARTER_M = 0.25
 _SLOPE_MAX = 0.6
 """Largest sideways motion per metre driven: what a car can do at walking speed."""
@@ -61,8 +64,8 @@ _END_IN_ONCOMING = 50.0
 _ONCOMING_LEAST_MPS = 2
 """No plan enters the oncoming lane to go slower there than this."""
 
-_TOO_NEAR_PER_M, _CREEPING_MPS = 0.5, 2
-"""Cost of each step in which the ego stands or creeps too near to what blocks the lane, per metre."""
+_TOO_NEAR, _TOO_NEAR_PER_M, _CREEPING_MPS = 4.0, 0.5, 2
+"""Cost of each step in which the ego stands or creeps too near to what blocks the lane, and per metre."""
 
 _GREED = 1.2
 """Weight of the bound of the remaining cost: the way found costs at most so many times the least (weighted A*)."""
@@ -72,7 +75,7 @@ _GREED = 1.2
 class RoadCells:
     """What the search knows of the road ahead, from the ego's origin on.
 
-    * `blocked` (LAYERS, CELLS, COLUMNS): non-zero where an ego whose origin is there would touch something.
+    * `blocked` (LAYERS, CELLS, COLUMNS): `DURING` or `AT_END` where an ego whose origin is there would touch something.
     * `zone` (CELLS, COLUMNS): the zones above.
     * `speed_mps` (CELLS,): the highest speed without other road users.
     * `before_m` (CELLS,): the offset of the plan before.
@@ -229,7 +232,7 @@ def _is_free(
     for cell in range(low, min(high, CELLS - 1) + 1):
         # the nearest column on the way from one to the other
         middle = here + int(np.floor((there - here) * (cell - low) / span + 0.5))
-        if blocked[layer, cell, middle] or zone[cell, middle] == OFF_ROAD:
+        if blocked[layer, cell, middle] & DURING or zone[cell, middle] == OFF_ROAD:
             return False
         if cell == high and (blocked[layer, cell, there] or zone[cell, there] == OFF_ROAD):
             return False
@@ -307,7 +310,7 @@ def _search(
             if change == -2:
                 base += _BRAKE_FIRM
             if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
-                base += _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
+                base += _TOO_NEAR + _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
             reach = 2 if v <= _SWIFT_MAX_MPS else 1
             for aside in range(-reach, reach + 1):
                 there = here + aside

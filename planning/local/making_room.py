@@ -8,7 +8,18 @@ from enum import IntEnum
 import numpy as np
 
 from av_core.types import Float
-from planning.local.lattice import CELLS, CENTRE, COLUMN_M, COLUMNS, LAYERS, OFF_ROAD, ONCOMING_LANE, STEP_S, RoadCells
+from planning.local.lattice import (
+    CELLS,
+    CENTRE,
+    COLUMN_M,
+    COLUMNS,
+    DURING,
+    LAYERS,
+    OFF_ROAD,
+    ONCOMING_LANE,
+    STEP_S,
+    RoadCells,
+)
 
 _CLEAR_M, _CLEAR_BEFORE_M = 3.0, 2.6
 """The ego has left its lane when it is so far from the lane's middle: half its width, half a van's, and 0.9 m. A way
@@ -82,7 +93,7 @@ def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Lea
     within_m = CELLS - (_KEPT_M if leaving is None else _SEEN_OUT_M)
     left_s = min(left_s, within_m / (speed_mps + _FASTER_MPS))
     first, last = round(left_s / STEP_S), round((left_s + stays_s) / STEP_S)
-    cells.blocked[first : min(last, LAYERS)][:, np.abs(offset) < clear_m] = 1
+    cells.blocked[first : min(last, LAYERS)][:, np.abs(offset) < clear_m] = DURING
     return cells
 
 

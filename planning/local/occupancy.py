@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from av_core.compiled import compiled
 from av_core.curve import Curve
 from av_core.types import Float, ObjectKind, PredictedObject, Prediction
-from planning.local.lattice import COLUMN_M, LAYERS, STEP_S
+from planning.local.lattice import AT_END, COLUMN_M, DURING, LAYERS, STEP_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Gaps:
 WIDE = Gaps(2.0, 0.6, 0.9, 1.0)
 """For a new path, which is smoothed after the search."""
 
-TIGHT = Gaps(0.5, 0.4, 0.7, 0.4)
+TIGHT = Gaps(0.5, 0.45, 0.7, 0.4)
 """For the path that is driven."""
 
 ALONG = Gaps(2.0, 0.6, 0.9, 0.4)
@@ -153,6 +153,8 @@ def take_cells(
             blocked,
             shift_m,
             COLUMN_M,
+            DURING,
+            AT_END,
             np.minimum(early[0], late[0]) - way.half_s_m - gap_s - body.front_m - from_s_m,
             np.maximum(early[0], late[0]) + way.half_s_m + gap_s + body.rear_m - from_s_m,
             np.minimum(early[1], late[1]) - way.half_d_m - gap_d,
@@ -166,25 +168,36 @@ def _moved(way: OnRoad, by_s: Float) -> tuple[Float, Float]:
     return way.s_m + by_s * rate_s, way.d_m + by_s * rate_d
 
 
-@compiled("void(uint8[:, :, ::1], float64[::1], float64, float64[::1], float64[::1], float64[::1], float64[::1])")
-def _take(blocked: Any, shift_m: Any, column_m: float, low_s: Any, high_s: Any, low_d: Any, high_d: Any) -> None:
+@compiled(
+    "void(uint8[:, :, ::1], float64[::1], float64, uint8, uint8,float64[::1], float64[::1], float64[::1], float64[::1])"
+)
+def _take(
+    blocked: Any,
+    shift_m: Any,
+    column_m: float,
+    during: int,
+    at_end: int,
+    low_s: Any,
+    high_s: Any,
+    low_d: Any,
+    high_d: Any,
+) -> None:
     """Mark the hull of the boxes at the beginning and the end of each layer's time.
 
-    Of one that moves along the road, only what lies before its front at the beginning and behind its rear at the end:
-    the ego drives on meanwhile, too. Ahead of it, the ego is compared with its front at the beginning of each layer,
-    and behind it with its rear at the end.
+    Of one that drives along the road, it is where the road user is at the end of that time, and taken only then: the
+    ego drives on meanwhile, too.
 
     Sizes come from the arguments: numba does not notice a change of another file's constants.
     """
     layers, cells, columns = blocked.shape
     for layer in range(layers):
-        low_m, high_m = min(low_s[layer], low_s[layer + 1]), max(high_s[layer], high_s[layer + 1])
-        if low_s[layer + 1] > low_s[layer] and high_s[layer] > low_s[layer + 1]:
-            low_m, high_m = low_s[layer + 1], high_s[layer]
+        is_along = low_s[layer + 1] - low_s[layer] > abs(low_d[layer + 1] - low_d[layer])
+        before = layer + 1 if is_along else layer
+        low_m, high_m = min(low_s[before], low_s[layer + 1]), max(high_s[before], high_s[layer + 1])
         first, last = int(np.floor(low_m)), int(np.ceil(high_m))
         right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
         for cell in range(max(first, 0), min(last, cells - 1) + 1):
             low = int(np.ceil((right_m - shift_m[cell]) / column_m - 1e-9)) + columns // 2
             high = int(np.floor((left_m - shift_m[cell]) / column_m + 1e-9)) + columns // 2
             for column in range(max(low, 0), min(high, columns - 1) + 1):
-                blocked[layer, cell, column] = 1
+                blocked[layer, cell, column] |= at_end if is_along else during

@@ -21,6 +21,7 @@ from planning.local.occupancy import ALONG, TIGHT, WIDE, Body, EgoOnRoad, OnRoad
 from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shifted
 from planning.local.road import Beside, RoadLayout, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
+from planning.local.yielding import with_yielding
 from planning.reference_path import Route
 from planning.speed import Motion
 
@@ -36,11 +37,24 @@ _OFF_PROFILE_M = 1.2
 _KEEP_M, _KEEP_S = 0.3, 0.3
 """The way ahead of the ego, as a distance plus what it drives in a time, on which a new plan keeps the old path."""
 
-_STANDING_MPS, _STEP_UP_M = 0.3, 1.5
-"""An ego that stands does not start for less than this way to the place where it waits."""
+_STEPPING_MPS, _STEP_UP_M, _HALTING_MPS2 = 1.5, 1.5, 2.0
+"""An ego that hardly moves does not go on for less than this way in the next 4 s: it halts."""
 
 _ROOM_IN_LANE_M = 0.8
 """What stands farther from the lane's centre than this may leave room to pass within the lane."""
+
+_GOING_MPS, _OUT_M = 2.0, 0.5
+"""An ego that is so fast on its way past an obstacle, and so far aside, does not give up for an oncoming vehicle that can
+slow down.
+"""
+
+_GIVING_UP_MPS2 = 4.0
+"""The ego brakes like this where its way through the oncoming lane is closed."""
+
+_KEPT_STEPS = 6
+"""Steps in which an ego on its way keeps its path though the search finds none: where others just pass, it may find one
+again at once.
+"""
 
 _STOP_SLACK_M = 3.0
 """A place to wait that is so near to the stop of a light or sign is that stop."""
@@ -59,6 +73,9 @@ that finds none takes ten times as long as another.
 
 _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
+
+_HOLD_S = 2.0
+"""An ego that finds no way keeps its offset for this time."""
 
 _BETTER_M = 5.0
 """A new path replaces the old one only if it saves more way than this, or if the old one is no longer free."""
@@ -130,7 +147,7 @@ class LocalPlanner:
         self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
-        self._steps_without_room = 0
+        self._steps_without_room = self._steps_without_way = 0
 
     def plan(
         self,
@@ -166,6 +183,8 @@ class LocalPlanner:
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
+        if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
+            others = with_yielding(others, ego, self._body)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m)
         slack_mps = _SLOWER_MPS
         if let_by:
@@ -183,12 +202,24 @@ class LocalPlanner:
             prediction,
             profile.manoeuvre(ego.s_m),
             self._near_lanes(ways, standing.suspects),
-            _waits_at(found, ego, start, stop_s_m),
+            self._gives_up_at(found, ego) or _waits_at(found, ego, start, stop_s_m),
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
-            *_schedule(found, start, ways),
+            *_schedule(found, start, ways, ego.s_m + self._body.front_m),
             let_by,
             frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
         )
+
+    def _gives_up_at(self, found: LatticePath, ego: EgoOnRoad) -> float | None:
+        """Where the ego halts in the oncoming lane, if there is no way on: the others can stop before it."""
+        is_through = self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
+        if found.is_complete or not is_through or self._steps_without_way < _KEPT_STEPS:
+            return None
+        return ego.s_m + ego.speed_mps**2 / (2.0 * _GIVING_UP_MPS2)
+
+    def _is_going(self, ego: EgoOnRoad) -> bool:
+        """Whether the ego is on its way through the oncoming lane."""
+        is_through = self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
+        return is_through and ego.speed_mps > _GOING_MPS
 
     def _in_hurry(self, prediction: Prediction, ego: EgoOnRoad) -> frozenset[int]:
         """The track ids of those behind the ego that want to get past it."""
@@ -247,16 +278,37 @@ class LocalPlanner:
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         new = search(self._cells.build(road, start, shift_m, gaps), column, start.speed_mps, self._memory)
-        if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
+        goes_on = old.is_complete or (new.is_complete and new.speed_mps.min() > 0.0)
+        self._steps_without_way = 0 if goes_on else self._steps_without_way + 1
+        if self._is_going(start) and 0 < self._steps_without_way < _KEPT_STEPS:
             return old
-        if not new.is_complete and abs(start_offset_m) > IN_LANE_M + COLUMN_M:
+        if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         if new.is_complete and self._profile.take_over_if_gentle(new, start, rows):
             return new
-        if old.is_complete or abs(start_offset_m) > IN_LANE_M + COLUMN_M:
+        if old.is_complete:
             return old
+        if abs(start_offset_m) > IN_LANE_M + COLUMN_M:
+            is_through = self._profile.manoeuvre(start.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
+            return old if is_through else self._stay_aside(road, start, start_offset_m, rows) or old
         self._profile.take_over(_BACK_ON_ROUTE, start, rows)
         return _BACK_ON_ROUTE
+
+    def _stay_aside(self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath | None:
+        """The way that keeps the ego as far aside as it is, and leads back then; None where it is not free either.
+
+        On the old path the ego would drive on into what is beside it.
+        """
+        held = _held_offset(start, start_offset_m)
+        s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        aside_m = np.interp(s, start.s_m + held.along_m, held.offset_m)
+        found = search(
+            self._cells.build(road, start, aside_m, TIGHT, only_centre=True), CENTRE, start.speed_mps, self._memory
+        )
+        if not found.is_complete:
+            return None
+        self._profile.take_over(held, start, rows)
+        return found
 
     def _looks_for_room(self, s_m: Float) -> bool:
         """Whether a lane in the ego's direction lies beside it, and it is time to look for a gap there again."""
@@ -325,14 +377,31 @@ def _columns_through(offset_m: float) -> tuple[int, Float]:
     return column, beside_m * np.clip(1.0 - np.arange(CELLS) / _SHIFT_M, 0.0, 1.0)
 
 
+def _held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:
+    """A way that keeps an offset for some time, and leads back to the route then."""
+    hold_m = max(_HOLD_S * start.speed_mps, _SHIFT_M)
+    along_m = np.array([0.0, hold_m, 2.0 * hold_m, 2.0 * hold_m + 1.0])
+    return LatticePath(
+        np.zeros(4), along_m, np.array([offset_m, offset_m, 0.0, 0.0]), np.full(4, start.speed_mps), 0.0, True
+    )
+
+
 def _schedule(
-    found: LatticePath, start: EgoOnRoad, ways: list[OnRoad]
+    found: LatticePath, start: EgoOnRoad, ways: list[OnRoad], front_s_m: float
 ) -> tuple[tuple[Float, Float] | None, frozenset[int]]:
-    """Arc lengths and speeds of a pass, and the track ids of the oncoming vehicles that its times take into account."""
+    """Arc lengths and speeds of a pass, and the track ids of the vehicles that its times take into account.
+
+    These are oncoming ones, and those that drive along and are not ahead of the ego's front.
+    """
     if found is _BACK_ON_ROUTE or not found.is_complete:
         return None, frozenset()
-    met = frozenset(way.one.item.track_id for way in ways if way.is_moving and way.s_m[1] < way.s_m[0] - _AGAINST_M)
+    met = frozenset(way.one.item.track_id for way in ways if way.is_moving and _is_timed(way, front_s_m))
     return (start.s_m + found.along_m, found.speed_mps), met
+
+
+def _is_timed(way: OnRoad, front_s_m: float) -> bool:
+    """Whether the times of a pass take a moving vehicle into account: it comes, or is beside or behind the front."""
+    return bool(way.s_m[1] < way.s_m[0] - _AGAINST_M or float(way.s_m[0]) < front_s_m)
 
 
 def _waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: float) -> float | None:
@@ -343,7 +412,10 @@ def _waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: fl
     along_m = float(found.along_m[stands[0]])
     if start.s_m + along_m > stop_s_m - _STOP_SLACK_M:
         return None
-    return ego.s_m if ego.speed_mps < _STANDING_MPS and along_m < _STEP_UP_M else start.s_m + along_m
+    soon_m = float(found.along_m[min(_SOON, len(found.along_m)) - 1])
+    if ego.speed_mps < _STEPPING_MPS and soon_m < _STEP_UP_M:
+        return ego.s_m + ego.speed_mps**2 / (2.0 * _HALTING_MPS2)
+    return start.s_m + along_m
 
 
 def _with_objects_of(prediction: Prediction, ways: list[OnRoad]) -> Prediction:

@@ -30,7 +30,7 @@ _BACK_M = 30.0
 _BACK_S = 3.0
 """The return from a lane beside the route takes at least this time."""
 
-_GENTLE_MPS2, _GENTLE_S = 5.0, 2.0
+_GENTLE_MPS2, _GENTLE_S = 3.5, 2.0
 """A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead."""
 
 _CLEAR_M, _CLEAR_POINTS = 0.1, 9
@@ -73,7 +73,7 @@ class OffsetProfile:
         s, old = self._route.s_m[rows], self.offset_m[rows]
         along = start.s_m + found.along_m
         last = np.append(np.diff(along) > 0.0, True)  # of several moments at one place, the last
-        last &= along < max(s[-1] - 1.5 * _BACK_M, along[1])  # the path has to return before the profile ends
+        last &= along <= max(s[-1] - 1.5 * _BACK_M, along[1])  # the path has to return before the profile ends
         along, offset_m = along[last], found.offset_m[last]
         ends = along[-1] + np.array([10.0, 10.0 + _BACK_M])
         knots = np.concatenate([along, ends])

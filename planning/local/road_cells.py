@@ -13,11 +13,13 @@ from planning.local.lattice import (
     CENTRE,
     COLUMN_M,
     COLUMNS,
+    DURING,
     LAYERS,
     OFF_ROAD,
     ONCOMING_LANE,
     OWN_LANE,
     SAME_DIRECTION,
+    TOP_MPS,
     RoadCells,
 )
 from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, Gaps, OnRoad, is_in_line, take_cells
@@ -25,11 +27,16 @@ from planning.local.profile import EDGE_M, IN_LANE_M, OffsetProfile
 from planning.local.road import Beside, RoadLayout
 from planning.reference_path import Route
 
-ROOM_TO_PASS_M = 11.0
-"""Gap behind a standing obstacle that the ego needs to steer around it."""
+_ROOM_M, _SLOW_MPS, _MORE_ROOM_S = 11.0, 14.0, 2.5
+"""Gap behind a standing obstacle that the ego needs to steer around it. On a road with a higher limit than the speed it
+needs more, by the excess times the time: it gains speed in it, since those on the next lane are fast.
+"""
 
 _BEFORE_M, _AFTER_M = 50.0, 35.0
 """The lanes beside the ego's may be used from this far before an obstacle to this far behind it."""
+
+_LATERAL_MPS2 = 3.0
+"""Lateral acceleration on a path around something, as on a bend of the road."""
 
 _BEFORE_S = 6.0
 """A lane in the ego's direction may be used so long before the obstacle, at the speed limit."""
@@ -39,6 +46,11 @@ _SEEN_M = 100.0
 
 _THEIR_BRAKING_MPS2, _THEIR_RESPONSE_S = 4.0, 1.0
 """An oncoming driver who sees the ego brakes like this."""
+
+
+def room_to_pass_m(limit_mps: float) -> float:
+    """The gap in which the ego waits behind what it wants to pass, on a road with this speed limit."""
+    return _ROOM_M + _MORE_ROOM_S * max(limit_mps - _SLOW_MPS, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,12 @@ class RoadAhead:
     slow: list[OnRoad]
     top_speed: tuple[Float, Float]
     stop_s_m: float
+
+
+def _bend_speed_mps(offset_m: Float) -> Float:
+    """The highest speeds on a path with these offsets (CELLS,), whose bends come on top of those of the road."""
+    bend_1pm = np.abs(np.gradient(np.gradient(offset_m)))
+    return np.asarray(np.sqrt(_LATERAL_MPS2 / np.maximum(bend_1pm, _LATERAL_MPS2 / TOP_MPS**2)))
 
 
 class CellBuilder:
@@ -82,6 +100,9 @@ class CellBuilder:
         With `anywhere`, the lanes beside the ego's may be used without an obstacle.
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        top_mps = np.interp(s, *road.top_speed)
+        if only_centre:
+            top_mps = np.minimum(top_mps, _bend_speed_mps(shift_m))
         limit_mps = float(self._route.speed_limit_mps[self._route.row_at(start.s_m)])
         may_pass = self._may_pass(s, road.reasons, _BEFORE_M) | anywhere
         before_m = max(_BEFORE_M, _BEFORE_S * limit_mps)
@@ -95,11 +116,11 @@ class CellBuilder:
         take_cells(self._blocked, start.s_m, shift_m, others, self._body, gaps)
         self._block_unseen(zone, limit_mps)
         rears = (float((way.s_m - way.half_s_m).min()) for way in road.reasons)
-        wait_s_m = min(rears, default=np.inf) - self._body.front_m - ROOM_TO_PASS_M
+        wait_s_m = min(rears, default=np.inf) - self._body.front_m - room_to_pass_m(limit_mps)
         return RoadCells(
             blocked=self._blocked,
             zone=zone,
-            speed_mps=np.maximum(np.interp(s, *road.top_speed), 1.0),
+            speed_mps=np.maximum(top_mps, 1.0),
             before_m=self._profile.at(s),
             shift_m=shift_m,
             stop_m=road.stop_s_m - start.s_m,
@@ -154,4 +175,4 @@ class CellBuilder:
         oncoming = zone == ONCOMING_LANE
         for layer, time_s in enumerate(TIMES_S[1:]):
             from_m = max(_SEEN_M - min(limit_mps * float(time_s), brakes_m), 0.0)
-            self._blocked[layer, int(from_m) :][oncoming[int(from_m) :]] = 1
+            self._blocked[layer, int(from_m) :][oncoming[int(from_m) :]] = DURING
