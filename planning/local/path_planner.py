@@ -44,8 +44,8 @@ _ROOM_IN_LANE_M = 0.8
 """What stands farther from the lane's centre than this may leave room to pass within the lane."""
 
 _GOING_MPS, _OUT_M = 2.0, 0.5
-"""An ego that is so fast on its way past an obstacle, and so far aside, does not give up for an oncoming vehicle that can
-slow down.
+"""An ego that is so fast on its way past an obstacle, and so far aside, does not give up for an oncoming vehicle that
+can slow down.
 """
 
 _GIVING_UP_MPS2 = 4.0
