@@ -51,6 +51,9 @@ can slow down.
 _GIVING_UP_MPS2 = 4.0
 """The ego brakes like this where its way through the oncoming lane is closed."""
 
+_GETS_ON_M = 10.0
+"""Way within the time of the search by which an ego gets on."""
+
 _KEPT_STEPS = 6
 """Steps in which an ego on its way keeps its path though the search finds none: where others just pass, it may find one
 again at once.
@@ -278,10 +281,10 @@ class LocalPlanner:
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         new = search(self._cells.build(road, start, shift_m, gaps), column, start.speed_mps, self._memory)
-        goes_on = old.is_complete or (new.is_complete and new.speed_mps.min() > 0.0)
-        self._steps_without_way = 0 if goes_on else self._steps_without_way + 1
-        if self._is_going(start) and 0 < self._steps_without_way < _KEPT_STEPS:
-            return old
+        self._steps_without_way = 0 if _goes_on(old) else self._steps_without_way + 1
+        if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start):
+            is_taken = _goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)
+            return new if is_taken else _undecided(old)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         if new.is_complete and self._profile.take_over_if_gentle(new, start, rows):
@@ -375,6 +378,24 @@ def _columns_through(offset_m: float) -> tuple[int, Float]:
     column = column_of(offset_m)
     beside_m = offset_m - (column - CENTRE) * COLUMN_M
     return column, beside_m * np.clip(1.0 - np.arange(CELLS) / _SHIFT_M, 0.0, 1.0)
+
+
+def _goes_on(found: LatticePath) -> bool:
+    """Whether the ego gets on, on a way that lasts to the end: it does not wait all the time."""
+    return found.is_complete and float(found.along_m[-1]) > _GETS_ON_M
+
+
+def _undecided(found: LatticePath) -> LatticePath:
+    """The first moment of a way alone: it says nothing of where the ego waits, nor how fast it is."""
+    first = slice(0, 1)
+    return replace(
+        found,
+        time_s=found.time_s[first],
+        along_m=found.along_m[first],
+        offset_m=found.offset_m[first],
+        speed_mps=found.speed_mps[first],
+        is_complete=False,
+    )
 
 
 def _held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:

@@ -30,8 +30,10 @@ _BACK_M = 30.0
 _BACK_S = 3.0
 """The return from a lane beside the route takes at least this time."""
 
-_GENTLE_MPS2, _GENTLE_S = 3.5, 2.0
-"""A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead."""
+_GENTLE_MPS2, _GENTLE_SLOW_MPS2, _SLOW_MPS, _GENTLE_S = 3.5, 5.0, 6.0, 2.0
+"""A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead. A
+slower ego than this takes more: it does not get as fast as the search thinks.
+"""
 
 _CLEAR_M, _CLEAR_POINTS = 0.1, 9
 """A path is clear of what it is farther away from than this, at so many places along it."""
@@ -142,7 +144,8 @@ class OffsetProfile:
         soon = (s >= start.s_m) & (s <= start.s_m + _GENTLE_S * start.speed_mps)
         speed_mps = np.interp(s, start.s_m + found.along_m, found.speed_mps)
         lateral_mps2 = speed_mps**2 * np.abs(np.gradient(np.gradient(offset_m, s), s))
-        return not soon.any() or bool(lateral_mps2[soon].max() < _GENTLE_MPS2)
+        most_mps2 = _GENTLE_MPS2 if start.speed_mps > _SLOW_MPS else _GENTLE_SLOW_MPS2
+        return not soon.any() or bool(lateral_mps2[soon].max() < most_mps2)
 
 
 def shifted(route: Route, first: int, offset_m: Float) -> Route:
