@@ -11,7 +11,7 @@ from unittest.mock import patch
 import numpy as np
 import torch
 
-from benchmarks.gpu.library.shapes import FLAT, Case, inputs_for, problem_of
+from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
 from cuda_ops.bias_silu.op import bias_silu
@@ -98,7 +98,7 @@ def climb_ladders() -> None:
     for ladder in LADDERS:
         for element in (FLOAT32, BFLOAT16):
             for columns in (1003, 1024, 20000):
-                case = Case(ladder, element, 1 if ladder.name in FLAT else 3, columns)
+                case = Case(ladder, element, 1 if ladder.is_flat else 3, columns)
                 inputs = inputs_for(case, 0)
                 for version in ladder.versions:
                     if version.can_run(problem_of(case)):

@@ -21,3 +21,19 @@ template <class F, class T, int LANES> __device__ inline av_pack<T, LANES> av_ap
     for (int k = 0; k < LANES; ++k) x.at[k] = av_apply<F>(x.at[k]);
     return x;
 }
+
+// Functions of two numbers: the gradient of a result, and the result.
+struct av_relu_backward {
+    __device__ static float of(float gradient, float y) { return y <= 0.0f ? 0.0f : gradient; }  // NaN passes it on
+};
+struct av_sigmoid_backward {
+    __device__ static float of(float gradient, float y) { return gradient * ((1.0f - y) * y); }
+};
+template <class F, class T> __device__ inline T av_apply(T a, T b) {
+    return av_from_float<T>(F::of(av_to_float(a), av_to_float(b)));
+}
+template <class F, class T, int LANES> __device__ inline av_pack<T, LANES> av_apply(av_pack<T, LANES> a, av_pack<T, LANES> b) {
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) a.at[k] = av_apply<F>(a.at[k], b.at[k]);
+    return a;
+}

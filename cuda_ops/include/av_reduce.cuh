@@ -32,6 +32,18 @@ template <class Op, int THREADS, class V> __device__ inline V av_reduce_block(V 
     return x;
 }
 
+// Two sums at once: half the barriers. `slots` as above.
+template <int THREADS> __device__ inline float2 av_reduce_pair_block(float2 x, float2* slots) {
+    x = make_float2(av_reduce_warp<av_sum>(x.x), av_reduce_warp<av_sum>(x.y));
+    if constexpr (THREADS > 32) {
+        if (av_lane() == 0) slots[av_warp()] = x;
+        __syncthreads();
+        x = av_lane() < THREADS / 32 ? slots[av_lane()] : make_float2(0.0f, 0.0f);
+        x = make_float2(av_reduce_warp<av_sum>(x.x), av_reduce_warp<av_sum>(x.y));
+    }
+    return x;
+}
+
 // A cluster is a group of up to 8 blocks that run at once and may write to each other's shared memory (sm_90).
 #ifdef AV_ON_CPU
 inline unsigned av_cluster_rank() { return shim::cluster_rank(); }
@@ -78,11 +90,15 @@ __device__ inline void av_cluster_store(float2* own, unsigned rank, float2 value
 }
 #endif
 
-// Gives every block of the cluster the `value` of each block, in `slots` (BLOCKS values of shared memory). The kernel
-// has called av_cluster_begin before: a block may be written to only after it has started.
-template <int BLOCKS> __device__ inline void av_exchange_in_cluster(float2 value, float2* slots) {
-    av_cluster_wait();
+// Gives every block of the cluster the `value` of each block, in `slots` (BLOCKS values of shared memory). All blocks have
+// started, and no block reads what `slots` held before.
+template <int BLOCKS> __device__ inline void av_tell_cluster(float2 value, float2* slots) {
     if (av_thread() < BLOCKS) av_cluster_store(&slots[av_cluster_rank()], av_thread(), value);
     av_cluster_arrive();
     av_cluster_wait();
+}
+// The same where the blocks need not have started yet; the kernel has called av_cluster_begin.
+template <int BLOCKS> __device__ inline void av_exchange_in_cluster(float2 value, float2* slots) {
+    av_cluster_wait();
+    av_tell_cluster<BLOCKS>(value, slots);
 }

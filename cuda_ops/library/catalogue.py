@@ -3,9 +3,26 @@
 from __future__ import annotations
 
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
+from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
+from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from cuda_ops.library.reduce.ladder import DOT, SUM
 from cuda_ops.library.softmax.ladder import SOFTMAX
+from cuda_ops.library.softmax_backward.ladder import SOFTMAX_BACKWARD
 
-LADDERS = (ADD, RELU, SIGMOID, SUM, DOT, SOFTMAX, LAYER_NORM, RMS_NORM)
+LADDERS = (
+    ADD,
+    RELU,
+    SIGMOID,
+    SUM,
+    DOT,
+    SOFTMAX,
+    LAYER_NORM,
+    RMS_NORM,
+    RELU_BACKWARD,
+    SIGMOID_BACKWARD,
+    SOFTMAX_BACKWARD,
+    LAYER_NORM_BACKWARD,
+    RMS_NORM_BACKWARD,
+)

@@ -5,8 +5,8 @@ A ladder is one table. Tests, benchmark and the operator's page are made from it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from cuda_ops.errors import CudaOpsError
@@ -83,15 +83,25 @@ class Version:
         return is_known and self.fits(problem)
 
 
-@dataclass(frozen=True, slots=True)
+def whole(problem: Problem) -> int:
+    """As many elements as the operator's first array."""
+    return problem.count
+
+
+def column(problem: Problem) -> int:
+    """One element for each column."""
+    return problem.columns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Ladder:
-    """All versions of one operator."""
+    """All versions of one operator. A ladder equals only itself, so that it is a quick key of a cache."""
 
     name: str
     folder: str
     formula: str
     arrays: tuple[str, ...]
-    """The arrays of `Version.launch`, in order; the last one is the result."""
+    """The arrays of `Version.launch`, in order: inputs, results and scratch."""
     versions: tuple[Version, ...]
     moved_bytes: Callable[[Problem], int]
     """Fewest bytes that the operator moves: each input read once, the result written once."""
@@ -99,6 +109,17 @@ class Ladder:
     """Floating-point operations, an exponential counted as one."""
     preferred: Callable[[Problem], int]
     """The number of the version that runs by default: the fastest one, as far as it is timed."""
+    is_flat: bool = False
+    """Whether the operator takes arrays as flat lists of elements, without rows."""
+    results: Mapping[str, Callable[[Problem], int]] = field(default_factory=lambda: {"out": whole})
+    """The number of elements of each array that the operator writes."""
+    scratch: Mapping[str, Callable[[Problem], int]] = field(default_factory=dict)
+    """The bytes of each array that the operator uses on its way."""
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The arrays that the operator reads, in order."""
+        return tuple(name for name in self.arrays if name not in self.results and name not in self.scratch)
 
     def choose(self, problem: Problem, number: int | None = None) -> Version:
         """Version `number`, or the fastest one for the problem.

@@ -31,13 +31,14 @@ class Launch:
     block: int
     arguments: tuple[Argument, ...]
     cluster: int
+    shared_bytes: int = 0
 
 
 @dataclass(slots=True)
 class Recorder:
     """A `Launcher` that keeps what it is asked to launch; `resident` answers `resident_blocks`."""
 
-    resident: Any = lambda kernel, block: 6
+    resident: Any = lambda kernel, block, shared_bytes=0: 6
     launches: list[Launch] = field(default_factory=list)
 
     def launch(
@@ -51,12 +52,12 @@ class Recorder:
         early: bool = False,
         cluster: int = 1,
     ) -> None:
-        if shared_bytes or cooperative or early:
-            raise NotImplementedError("a recorded launch has no dynamic shared memory and is an ordinary launch")
-        self.launches.append(Launch(kernel, grid, block, tuple(arguments), cluster))
+        if cooperative or early:
+            raise NotImplementedError("a recorded launch is an ordinary launch")
+        self.launches.append(Launch(kernel, grid, block, tuple(arguments), cluster, shared_bytes))
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
-        return int(self.resident(kernel, block))
+        return int(self.resident(kernel, block, shared_bytes))
 
     def control_words(self) -> Any:
         return Control()

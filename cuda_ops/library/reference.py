@@ -46,3 +46,37 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, epsilon: float) -> to
     wide = x.double()
     scaled = wide / torch.sqrt(wide.square().mean(-1, keepdim=True) + epsilon)
     return (scaled if weight is None else scaled * weight.double()).to(x.dtype)
+
+
+def relu_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """The gradient where `out` is not 0 or less."""
+    return torch.where(out <= 0, 0.0, gradient).to(gradient.dtype)
+
+
+def sigmoid_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """gradient * out * (1 - out)."""
+    wide = out.double()
+    return (gradient.double() * wide * (1.0 - wide)).to(gradient.dtype)
+
+
+def softmax_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """out * (gradient - sum of gradient * out), over the last dimension."""
+    g, y = gradient.double(), out.double()
+    return (y * (g - (g * y).sum(-1, keepdim=True))).to(gradient.dtype)
+
+
+def norm_backward(
+    gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, epsilon: float, is_rms: bool, sums: int = 2
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    """The gradients of x, weight and bias of LayerNorm or RMSNorm; with `sums` below 2 or 1 the last ones are empty."""
+    g, wide = gradient.double(), x.double()
+    mean = torch.zeros_like(wide[..., :1]) if is_rms else wide.mean(-1, keepdim=True)
+    scale = 1.0 / torch.sqrt((wide - mean).square().mean(-1, keepdim=True) + epsilon)
+    n = (wide - mean) * scale
+    h = g if weight is None else g * weight.double()
+    level = torch.zeros_like(mean) if is_rms else h.mean(-1, keepdim=True)
+    dx = (scale * (h - level - n * (h * n).mean(-1, keepdim=True))).to(x.dtype)
+    columns = x.shape[-1]
+    dweight = (g * n).reshape(-1, columns).sum(0)[: columns * (sums > 0)]
+    dbias = g.reshape(-1, columns).sum(0)[: columns * (sums > 1)]
+    return dx.contiguous(), dweight.to(x.dtype).contiguous(), dbias.to(x.dtype, copy=True).contiguous()

@@ -62,6 +62,76 @@ def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster:
     return cluster if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX else any_length
 
 
+EACH_OF_TWO = 16
+"""Elements of each of two rows that a thread holds in registers, at most."""
+BLOCK_COLUMNS_OF_TWO_MAX = 1024 * EACH_OF_TWO
+CLUSTER_COLUMNS_OF_TWO_MAX = CLUSTER_BLOCKS_MAX * BLOCK_COLUMNS_OF_TWO_MAX
+
+
+def for_block_of_two(problem: Problem) -> Spread:
+    """Two rows of at most `BLOCK_COLUMNS_OF_TWO_MAX` elements each: 8 elements of each per thread, 16 from 4,096 on."""
+    each = max(8 if problem.columns <= 512 * 8 else EACH_OF_TWO, problem.lanes)
+    threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
+    return Spread(each // problem.lanes, threads)
+
+
+def for_cluster_of_two(problem: Problem) -> Spread:
+    """Two rows of at most `CLUSTER_COLUMNS_OF_TWO_MAX`: the fewest blocks of 512 threads, else 8 of 1,024."""
+    blocks = 2
+    while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * EACH_OF_TWO:
+        blocks *= 2
+    threads = 512 if problem.columns <= blocks * 512 * EACH_OF_TWO else 1024
+    return Spread(EACH_OF_TWO // problem.lanes, threads, blocks)
+
+
+def preferred_of_two(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:
+    """The number of the version for the length of the rows, for operators that hold two rows."""
+    if problem.columns <= WARP_COLUMNS_MAX:
+        return warp
+    if problem.columns <= 512 * EACH_OF_TWO:
+        return block
+    if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_OF_TWO_MAX:
+        return cluster
+    return block if problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX else any_length
+
+
+def versions_of_two(warp: Launch, block: Launch, cluster: Launch) -> tuple[Version, ...]:
+    """Versions 3 to 5 of an operator that holds two rows in registers, by their launch rules."""
+    return (
+        Version(
+            3,
+            "warp",
+            change="One warp per row, with both rows in its registers.",
+            why="Each row is loaded once; shuffles replace shared memory and barriers.",
+            limit="A thread has registers for 32 elements of each row: 1,024 to the row.",
+            launch=warp,
+            fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            4,
+            "block",
+            change="One block per row, with both rows in its registers.",
+            why="Rows of up to 16,384 elements are loaded once.",
+            limit="Longer rows do not fit into the registers of one block.",
+            launch=block,
+            fits=lambda problem: problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            5,
+            "cluster",
+            change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
+            why="Rows of up to 131,072 elements are loaded once.",
+            limit="Blocks of a cluster wait for the slowest one; counters have not yet told what it costs.",
+            launch=cluster,
+            fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_OF_TWO_MAX and problem.rows <= ROWS_MAX,
+            architecture_min=90,
+            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+        ),
+    )
+
+
 def versions_in_registers(warp: Launch, block: Launch, cluster: Launch, cluster_limit: str) -> tuple[Version, ...]:
     """Versions 3 to 5, which hold the row in registers, by their launch rules; `cluster_limit` limits the last one."""
     return (

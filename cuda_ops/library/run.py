@@ -2,61 +2,82 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, lanes_for
-from cuda_ops.library.recorder import Control, Slot, record
-from cuda_ops.runtime.gpu import GpuLauncher, launcher
-from cuda_ops.runtime.launcher import F32, I32, Argument, Ptr
-from cuda_ops.runtime.prepared import PreparedLaunch
+from cuda_ops.library.recorder import Control, Launch, record
+from cuda_ops.runtime.gpu import GpuLauncher, launcher, why_no_gpu
+from cuda_ops.runtime.launcher import Ptr
 
 ELEMENT_OF = {getattr(torch, element.name): element for element in ELEMENTS}
 """The element type of a torch dtype."""
-Start = Callable[[Sequence[int]], None]
+PREPARED_MAX = 4096
+"""Prepared calls that are kept: one per operator, version, type, size and alignment."""
+Start = Callable[..., None]
+"""Starts a version's launches; takes the addresses of the ladder's arrays, in order, 0 where there is none."""
+_PLAIN = (torch.Tensor, torch.nn.Parameter)
+
+
+def is_direct(x: torch.Tensor, *more: torch.Tensor | None) -> bool:
+    """Whether a call may start its kernel without torch's dispatcher, which costs as much as the launch.
+
+    That is an eager call on a GPU that no derivative, no trace and no mode of torch wants to see.
+    """
+    if torch.compiler.is_compiling() or type(x) not in _PLAIN or not x.is_cuda:
+        return False
+    needs_grad = x.requires_grad
+    for tensor in more:
+        if tensor is not None:
+            if type(tensor) not in _PLAIN:
+                return False
+            needs_grad = needs_grad or tensor.requires_grad
+    return not (
+        (needs_grad and torch.is_grad_enabled())
+        or torch._C._len_torch_dispatch_stack()
+        or torch._C._len_torch_function_stack()
+        or torch._C._functorch.peek_interpreter_stack() is not None
+        or torch._C._get_tracing_state() is not None
+        or forward_ad._current_level >= 0
+        or why_no_gpu() is not None
+    )
 
 
 def run(
     ladder: Ladder,
     version: int,
-    arrays: Sequence[torch.Tensor | None],
+    x: torch.Tensor,
+    addresses: Sequence[int],
     rows: int,
     columns: int,
     epsilon: float = 0.0,
-    has_rows: bool = True,
+    absent: tuple[str, ...] = (),
 ) -> None:
-    """Run version `version` (0: the fastest) on dense `arrays`, in the ladder's order, of `rows` x `columns` elements.
+    """Run version `version` (0: the fastest) on dense arrays at `addresses`, in the ladder's order.
 
-    A flat operator has one row, and `has_rows` is False.
+    `x` is one of them, for their type and device. An array named in `absent` has the address 0. A flat operator has
+    one row.
     """
-    first = next(array for array in arrays if array is not None)
-    addresses = [0 if array is None else array.data_ptr() for array in arrays]
-    misaligned = 0
+    low = 0
     for address in addresses:
-        misaligned |= address & 15
-    start = prepare(
-        ladder.name,
-        version,
-        first.dtype,
-        rows,
-        columns,
-        misaligned,
-        first.get_device(),
-        epsilon,
-        tuple(name for name, array in zip(ladder.arrays, arrays, strict=True) if array is None),
-        has_rows,
-    )
-    start(addresses)
+        low |= address
+    device = x.get_device()
+    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent)
+    if device == torch._C._cuda_getDevice():
+        start(*addresses)
+    else:
+        with torch.cuda.device(device):
+            start(*addresses)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=PREPARED_MAX)
 def prepare(
-    name: str,
+    ladder: Ladder,
     version: int,
     dtype: torch.dtype,
     rows: int,
@@ -65,62 +86,51 @@ def prepare(
     device: int,
     epsilon: float,
     absent: tuple[str, ...],
-    has_rows: bool,
 ) -> Start:
-    """The launches of ladder `name` for these sizes, ready to be started with the arrays' addresses.
+    """The launches of a version for these sizes, ready to be started.
 
-    `misaligned` holds the lowest four bits that are set in any address.
+    `misaligned` holds the lowest four bits that are set in any address. Raises `CudaOpsError` for a type that the
+    library does not have, or a version that cannot run.
     """
-    from cuda_ops.library.catalogue import LADDERS
-
-    ladder = next(ladder for ladder in LADDERS if ladder.name == name)
-    element = ELEMENT_OF[dtype]
-    lanes = lanes_for(element, [misaligned], columns if has_rows else None)
+    element = _element(ladder.name, dtype)
+    lanes = lanes_for(element, [misaligned], None if ladder.is_flat else columns)
     problem = Problem(element, rows, columns, lanes, architecture(device), epsilon)
-    return _prepared(ladder, version, problem, absent, device)
+    chosen = ladder.choose(problem, version or None)
+    with torch.cuda.device(device):
+        kernels = launcher(ladder.source(chosen), device, chosen.fused_multiply_add)
+        launches = record(ladder, chosen, problem, absent, kernels.resident_blocks)
+        starts = [_start(kernels, launch, len(ladder.arrays)) for launch in launches]
+    if len(starts) == 1:
+        return starts[0]
 
-
-def _prepared(ladder: Ladder, number: int, problem: Problem, absent: tuple[str, ...], device: int) -> Start:
-    version = ladder.choose(problem, number or None)
-    kernels = launcher(ladder.source(version), device, version.fused_multiply_add)
-    launches = record(ladder, version, problem, absent, kernels.resident_blocks)
-    starts = [_start(kernels, launch) for launch in launches]
-
-    def start(addresses: Sequence[int]) -> None:
+    def start(*addresses: int) -> None:
         for one in starts:
-            one(addresses)
+            one(*addresses)
 
     return start
 
 
-def _start(kernels: GpuLauncher, launch: Any) -> Start:
-    """Starts one recorded launch through cuda.core."""
+def _start(kernels: GpuLauncher, launch: Launch, arrays: int) -> Start:
+    """Starts one recorded launch; `arrays` is the number of the ladder's arrays."""
+    pointers = {
+        place: argument.array
+        for place, argument in enumerate(launch.arguments)
+        if isinstance(argument, Ptr) and argument.array is not None
+    }
+    prepared = kernels.prepare(
+        launch.kernel, launch.grid, launch.block, launch.arguments, list(pointers), launch.shared_bytes, launch.cluster
+    )
+    sources = [arrays if isinstance(array, Control) else array.index for array in pointers.values()]
+    if sources == list(range(arrays)):
+        return prepared
+    if arrays in sources:
 
-    def start(addresses: Sequence[int]) -> None:
-        values = [_filled(argument, addresses, kernels) for argument in launch.arguments]
-        kernels.launch(launch.kernel, launch.grid, launch.block, values, cluster=launch.cluster)
+        def start_with_control(*addresses: int) -> None:
+            known = (*addresses, kernels.control_address())
+            prepared(*[known[source] for source in sources])
 
-    return start
-
-
-class _Address:
-    """An array of which only the address is known."""
-
-    __slots__ = ("_address",)
-
-    def __init__(self, address: int) -> None:
-        self._address = address
-
-    def data_ptr(self) -> int:
-        return self._address
-
-
-def _filled(argument: Argument, addresses: Sequence[int], kernels: GpuLauncher) -> Argument:
-    if isinstance(argument, Ptr) and isinstance(argument.array, Slot):
-        return Ptr(_Address(addresses[argument.array.index]))
-    if isinstance(argument, Ptr) and isinstance(argument.array, Control):
-        return Ptr(kernels.control_words())
-    return argument
+        return start_with_control
+    return lambda *addresses: prepared(*[addresses[source] for source in sources])
 
 
 @lru_cache(maxsize=64)
@@ -130,45 +140,34 @@ def architecture(device: int) -> int:
     return 10 * major + minor
 
 
-def prepared_by_driver(ladder: Ladder, number: int, problem: Problem, device: int) -> tuple[PreparedLaunch, list[int]]:
-    """The only launch of a version, started by the driver, and which of the ladder's arrays it takes the addresses of.
-
-    Raises `CudaOpsError` for a version of several launches, or one that takes control words.
-    """
-    version = ladder.choose(problem, number or None)
-    kernels = launcher(ladder.source(version), device, version.fused_multiply_add)
-    launches = record(ladder, version, problem, (), kernels.resident_blocks)
-    pointers = [argument.array for argument in launches[0].arguments if isinstance(argument, Ptr)]
-    if len(launches) > 1 or any(isinstance(array, Control) for array in pointers):
-        raise CudaOpsError(f"{ladder.name}: version {version.number} is not one launch on arrays alone")
-    launch = launches[0]
-    slots = [i for i, argument in enumerate(launch.arguments) if isinstance(argument, Ptr)]
-    values = [_c_value(argument) for argument in launch.arguments]
-    handle = kernels.handle(launch.kernel)
-    prepared = PreparedLaunch(handle, launch.grid, launch.block, launch.cluster, values, slots)
-    return prepared, [array.index for array in pointers]
-
-
-def _c_value(argument: Argument) -> Any:
-    if isinstance(argument, Ptr):
-        return ctypes.c_void_p(0)
-    if isinstance(argument, F32):
-        return ctypes.c_float(argument.value)
-    return (ctypes.c_int32 if isinstance(argument, I32) else ctypes.c_int64)(argument.value)
-
-
-def element_of(operator: str, tensor: torch.Tensor) -> Element:
-    """The element type of `tensor`; raises `CudaOpsError` for another dtype."""
-    if tensor.dtype not in ELEMENT_OF:
+def _element(operator: str, dtype: torch.dtype) -> Element:
+    if dtype not in ELEMENT_OF:
         allowed = ", ".join(element.name for element in ELEMENTS)
-        raise CudaOpsError(f"{operator}: x is {str(tensor.dtype).removeprefix('torch.')}, allowed are {allowed}")
-    return ELEMENT_OF[tensor.dtype]
+        raise CudaOpsError(f"{operator}: x is {str(dtype).removeprefix('torch.')}, allowed are {allowed}")
+    return ELEMENT_OF[dtype]
+
+
+def check_element(operator: str, tensor: torch.Tensor) -> None:
+    """Raises `CudaOpsError` unless the library has the dtype of `tensor`."""
+    _element(operator, tensor.dtype)
+
+
+def check_rows(operator: str, x: torch.Tensor) -> None:
+    """Raises `CudaOpsError` unless `x` has rows of an element type of the library."""
+    _element(operator, x.dtype)
+    if x.dim() == 0:
+        raise CudaOpsError(f"{operator}: x has no dimension, expected at least one")
 
 
 def check_like(operator: str, name: str, tensor: torch.Tensor, x: torch.Tensor, shape: Sequence[int]) -> None:
     """Raises `CudaOpsError` unless `tensor` has dtype and device of `x`, and that shape."""
-    if tensor.dtype != x.dtype or tensor.device != x.device or tuple(tensor.shape) != tuple(shape):
+    if tensor.shape != shape or tensor.dtype != x.dtype or tensor.device != x.device:
         raise CudaOpsError(
             f"{operator}: {name} is {tensor.dtype} {tuple(tensor.shape)} on {tensor.device}, expected {x.dtype} "
             f"{tuple(shape)} on {x.device}"
         )
+
+
+def scratch_for(ladder: Ladder, problem: Problem, device: Any) -> dict[str, torch.Tensor]:
+    """The scratch arrays of one call."""
+    return {name: torch.empty(size(problem), dtype=torch.uint8, device=device) for name, size in ladder.scratch.items()}

@@ -12,7 +12,8 @@ import torch
 
 from cuda_ops.errors import CompilerMissingError, CudaOpsError
 from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, compile_instance, toolkit_version
-from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3, Ptr
+from cuda_ops.runtime.prepared import PreparedLaunch
 
 LOG = logging.getLogger(__name__)
 CONTROL_WORDS = 128
@@ -94,18 +95,37 @@ class GpuLauncher:
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
         key = (kernel, block, shared_bytes)
         if key not in self._resident:
+            if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
+                self._ask_for_shared(kernel, shared_bytes)
             occupancy = self._kernel(kernel).occupancy
             per_processor = occupancy.max_active_blocks_per_multiprocessor(block, shared_bytes)
             processors = torch.cuda.get_device_properties(self._device).multi_processor_count
             self._resident[key] = per_processor * processors
         return self._resident[key]
 
-    def handle(self, kernel: str) -> int:
-        """The driver's handle of a kernel (CUkernel)."""
-        return int(self._kernel(kernel).handle)
+    def prepare(
+        self,
+        kernel: str,
+        grid: Dim3,
+        block: int,
+        arguments: Sequence[Argument],
+        slots: Sequence[int],
+        shared_bytes: int = 0,
+        cluster: int = 1,
+    ) -> PreparedLaunch:
+        """A launch of `kernel` that takes addresses for the arguments at `slots`, and keeps the others."""
+        if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
+            self._ask_for_shared(kernel, shared_bytes)
+        values = [_c_value(argument) for argument in arguments]
+        handle = int(self._kernel(kernel).handle)
+        return PreparedLaunch(handle, self._device, grid, block, cluster, values, slots, shared_bytes)
 
     def control_words(self) -> torch.Tensor:
         return _control_words(self._device)
+
+    def control_address(self) -> int:
+        """Where the control words of the current stream, or of the launch that is captured next, lie."""
+        return int(_control_words(self._device).data_ptr())
 
     def _ask_for_shared(self, kernel: str, shared_bytes: int) -> None:
         from cuda.bindings import driver
@@ -165,6 +185,12 @@ def _stream(handle: int) -> Any:
     return Stream.from_handle(handle)
 
 
+def _c_value(argument: Argument) -> Any:
+    if isinstance(argument, Ptr):
+        return ctypes.c_void_p(0)
+    return _value(argument)
+
+
 def _value(argument: Argument) -> Any:
     if isinstance(argument, I32):
         return ctypes.c_int32(argument.value)
@@ -192,10 +218,11 @@ class _Control:
     def get(self) -> torch.Tensor:
         if torch.cuda.is_current_stream_capturing():
             return self._take()
-        handle = torch.cuda.current_stream(self._device).cuda_stream
-        if handle not in self._by_stream:
-            self._by_stream[handle] = self._take()
-        return self._by_stream[handle]
+        handle = torch._C._cuda_getCurrentRawStream(self._device)
+        found = self._by_stream.get(handle)
+        if found is None:
+            found = self._by_stream[handle] = self._take()
+        return found
 
     def _take(self) -> torch.Tensor:
         if self._taken == CAPTURES_MAX:

@@ -1,15 +1,15 @@
-"""Launches whose configuration and numbers are fixed, so that a call passes nothing but addresses.
-
-Two ways to start one: through cuda.core, and through the driver by ctypes, which costs less CPU time.
-"""
+"""Launches whose configuration and numbers are fixed, so that a call passes nothing but addresses to the driver."""
 
 from __future__ import annotations
 
 import ctypes
+import struct
 import threading
 from collections.abc import Sequence
 from functools import cache
 from typing import Any
+
+import torch
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.launcher import Dim3
@@ -49,31 +49,50 @@ class _Config(ctypes.Structure):
 
 
 class PreparedLaunch:
-    """One kernel, its configuration and its arguments; `slots` holds the places of the addresses among them.
+    """One kernel on one device, its configuration and its arguments; `slots` holds the places of the addresses.
 
-    `arguments` are ctypes values, which belong to this object from now on.
+    `arguments` are ctypes values, which belong to this object from now on. `kernel` is the driver's handle.
     """
 
     def __init__(
-        self, kernel: int, grid: Dim3, block: int, cluster: int, arguments: Sequence[Any], slots: Sequence[int]
+        self,
+        kernel: int,
+        device: int,
+        grid: Dim3,
+        block: int,
+        cluster: int,
+        arguments: Sequence[Any],
+        slots: Sequence[int],
+        shared_bytes: int = 0,
     ) -> None:
+        self._addresses = (ctypes.c_uint64 * len(slots))()
         self._values = list(arguments)
-        self._addresses = [self._values[slot] for slot in slots]
-        self._pointers = (ctypes.c_void_p * len(self._values))(*map(ctypes.addressof, self._values))
+        places = [ctypes.addressof(value) for value in self._values]
+        for number, slot in enumerate(slots):
+            places[slot] = ctypes.addressof(self._addresses) + number * ctypes.sizeof(ctypes.c_uint64)
+        self._pointers = (ctypes.c_void_p * len(places))(*places)
         self._attribute = _Attribute(CLUSTER_DIMENSION, b"", cluster, 1, 1, b"")
-        self._config = _Config(*grid, block, 1, 1, 0, None, ctypes.addressof(self._attribute), int(cluster > 1))
+        attribute = ctypes.addressof(self._attribute)
+        self._config = _Config(*grid, block, 1, 1, shared_bytes, None, attribute, int(cluster > 1))
         self._kernel = ctypes.c_void_p(kernel)
         self._config_pointer = ctypes.byref(self._config)
+        self._device = device
+        self._fill = struct.Struct(f"{len(slots)}Q").pack_into
         self._lock = threading.Lock()
+        self._launch = _launch_kernel()
+        self._stream_of = torch._C._cuda_getCurrentRawStream
+        """The handle alone: `torch.cuda.current_stream` makes an object, at twenty times the cost."""
 
-    def __call__(self, addresses: Sequence[int], stream: int) -> None:
-        """Start the kernel on the stream of that handle; raises `CudaOpsError` with the driver's code."""
+    def __call__(self, *addresses: int) -> None:
+        """Start the kernel on torch's current stream; raises `CudaOpsError` with the driver's code.
+
+        The device must be torch's current one.
+        """
         with self._lock:
-            self._config.stream = stream
-            for value, address in zip(self._addresses, addresses, strict=True):
-                value.value = address
-            error = _launch_kernel()(self._config_pointer, self._kernel, self._pointers, None)
-        if error != 0:
+            self._config.stream = self._stream_of(self._device)
+            self._fill(self._addresses, 0, *addresses)
+            error = self._launch(self._config_pointer, self._kernel, self._pointers, None)
+        if error:
             raise CudaOpsError(f"the driver cannot start a kernel: code {error}")
 
 

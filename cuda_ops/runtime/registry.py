@@ -17,17 +17,26 @@ _LIBRARY = torch.library.Library(NAMESPACE, "DEF")
 
 
 def register(
-    schema: str, gpu: Callable[..., Any], cpu: Callable[..., Any], fake: Callable[..., Any]
+    schema: str,
+    gpu: Callable[..., Any],
+    cpu: Callable[..., Any],
+    fake: Callable[..., Any],
+    backward: Callable[..., Any] | None = None,
+    keep: Callable[..., None] | None = None,
 ) -> Callable[..., Any]:
     """Define the operator `schema` ("name(Tensor x) -> Tensor") and return it, ready to be called.
 
     `cpu` also serves GPU tensors on machines where kernels cannot run: the tensors are copied to the host and back.
+    `backward(ctx, *gradients)` gives the gradients of the arguments; `keep(ctx, inputs, output)` keeps what it needs,
+    called by these names (`torch.library.register_autograd`). Without them the operator has no derivative.
     """
     name = schema.split("(", 1)[0]
     _LIBRARY.define(schema)
     _LIBRARY.impl(name, cpu, "CPU")
     _LIBRARY.impl(name, _or_through_the_host(gpu, cpu), "CUDA")
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_LIBRARY)
+    if backward is not None:
+        torch.library.register_autograd(f"{NAMESPACE}::{name}", backward, setup_context=keep, lib=_LIBRARY)
     operator: Callable[..., Any] = getattr(getattr(torch.ops, NAMESPACE), name).default
     return operator
 

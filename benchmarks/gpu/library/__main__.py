@@ -22,11 +22,11 @@ import torch
 
 from benchmarks.gpu.library import peers, rotating
 from benchmarks.gpu.library.compiling import compile_all
-from benchmarks.gpu.library.shapes import FLAT, Case, cases, inputs_for, problem_of, shapes_of
+from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Problem
 from cuda_ops.library.operators import OPERATORS
-from cuda_ops.library.run import architecture, prepared_by_driver
+from cuda_ops.library.run import prepare
 from cuda_ops.runtime.gpu import launcher
 
 ROTATED_BYTES = 512 << 20
@@ -106,11 +106,12 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
     for version in case.ladder.versions:
         if version.can_run(problem) and (not has_compiled or version == case.ladder.choose(problem)):
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
-    contenders["torch"] = _on(sets, peers.TORCH[case.ladder.name], {})
+    more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
+    contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
     if has_compiled:
         torch.compiler.reset()
         compiled = torch.compile(peers.TORCH[case.ladder.name], dynamic=False)
-        contenders["torch.compile"] = _on(sets, compiled, {})
+        contenders["torch.compile"] = _on(more, compiled, {})
     times = rotating.in_turn(contenders, len(sets))
     moved, best = case.ladder.moved_bytes(problem), case.ladder.choose(problem).number
     for name, one in times.items():
@@ -146,19 +147,18 @@ def sweep_case(bench: Bench, case: Case) -> None:
 
 
 def _direct(case: Case, sets: list[Any], kernels: Any, launch: Any, problem: Problem) -> rotating.Call:
-    is_sum = case.ladder.folder == "reduce"
+    ladder = case.ladder
 
     def call(i: int) -> Any:
         inputs = sets[i]
-        out = inputs[0].new_empty(()) if is_sum else torch.empty_like(inputs[0])
-        named = dict(
-            zip([name for name in case.ladder.arrays if name not in ("partials", "out")], inputs, strict=False)
-        )
-        named["out"] = out
-        if is_sum:
-            named["partials"] = torch.empty(4096, dtype=torch.float64, device="cuda")
-        launch(kernels, problem, [named.get(name) for name in case.ladder.arrays])
-        return out, named
+        named = dict(zip(ladder.inputs, inputs, strict=False))
+        named |= {name: inputs[0].new_empty(count(problem)) for name, count in ladder.results.items()}
+        named |= {
+            name: torch.empty(size(problem) // 8, dtype=torch.float64, device="cuda")
+            for name, size in ladder.scratch.items()
+        }
+        launch(kernels, problem, [named.get(name) for name in ladder.arrays])
+        return named
 
     return call
 
@@ -176,49 +176,59 @@ def time_calls(bench: Bench) -> None:
     for ladder in LADDERS:
         case = Case(ladder, FLOAT32, 1, 1024)
         inputs = inputs_for(case, 0)
+        more = [*inputs, *peers.more_for(ladder.name, inputs)]
         ours, peer = OPERATORS[ladder.name], peers.TORCH[ladder.name]
         row = {"operator": ladder.name, "ours_us": rotating.cpu_us(lambda: ours(*inputs))}  # noqa: B023 - called here
-        row["torch_us"] = rotating.cpu_us(lambda: peer(*inputs))  # noqa: B023
+        row["torch_us"] = rotating.cpu_us(lambda: peer(*more))  # noqa: B023
         row["ours_again_us"] = rotating.cpu_us(lambda: ours(*inputs))  # noqa: B023
         bench.add("cpu_time", row)
         print(f"CPU time of {ladder.name}: {row}", flush=True)
     relu = next(ladder for ladder in LADDERS if ladder.name == "relu")
     x = torch.randn(1024, device="cuda")
-    out = torch.empty_like(x)
-    prepared, _ = prepared_by_driver(relu, 0, Problem(FLOAT32, 1, 1024, 4, architecture(0)), 0)
-    stream = torch.cuda.current_stream().cuda_stream
-    addresses = [x.data_ptr(), out.data_ptr()]
-    bench.add(
-        "cpu_time",
-        {"operator": "launch by the driver", "ours_us": rotating.cpu_us(lambda: prepared(addresses, stream))},
-    )
+    addresses = [x.data_ptr(), torch.empty_like(x).data_ptr()]
+    start = prepare(relu, 0, torch.float32, 1, 1024, 0, 0, 0.0, ())
+    bench.add("cpu_time", {"operator": "launch alone", "ours_us": rotating.cpu_us(lambda: start(*addresses))})
+    bench.add("cpu_time", {"operator": "empty_like alone", "ours_us": rotating.cpu_us(lambda: torch.empty_like(x))})
+
+
+PARTS = ("cpu", "forward", "sweep", "cub", "compiled")
+"""What can be measured: CPU times, all cases, other launch shapes, CUB, torch.compile."""
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/ladders.json"))
     parser.add_argument("--seconds", type=float, default=140.0)
+    parser.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("benchmarks.gpu.library: torch sees no GPU")
     torch.use_deterministic_algorithms(False)
     bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
     bench.save()
-    bench.guard("compile", lambda: compile_all(max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))))
-    bench.guard("copy", lambda: time_copy(bench))
-    bench.guard("CPU time", lambda: time_calls(bench))
-    for case in cases():
-        bench.guard(case.title(), lambda: time_case(bench, case, has_compiled=False))  # noqa: B023 - called here
-    for case in cases():
-        if case.is_swept:
-            bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
-    bench.guard("CUB", lambda: peers.time_cub(bench))
-    for case in cases():
-        if case.ladder.name not in FLAT:
-            bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
+    measure(bench, list(backward_cases() if arguments.backward else cases()), arguments.parts.split(","))
     bench.figures["took_s"] = round(time.perf_counter() - bench.begun, 1)
     bench.save()
     print(f"took {bench.figures['took_s']} s; {arguments.out}")
+
+
+def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
+    """Measure the `parts` of the chosen cases, as far as the time goes."""
+    bench.guard("compile", lambda: compile_all(chosen, max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))))
+    bench.guard("copy", lambda: time_copy(bench))
+    if "cpu" in parts:
+        bench.guard("CPU time", lambda: time_calls(bench))
+    if "cub" in parts:
+        bench.guard("CUB", lambda: peers.time_cub(bench))
+    for case in chosen if "forward" in parts else []:
+        bench.guard(case.title(), lambda: time_case(bench, case, has_compiled=False))  # noqa: B023 - called here
+    for case in chosen if "sweep" in parts else []:
+        if case.is_swept:
+            bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
+    for case in chosen if "compiled" in parts else []:
+        if not case.ladder.is_flat:
+            bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
 
 
 if __name__ == "__main__":

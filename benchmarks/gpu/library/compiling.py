@@ -7,18 +7,18 @@ from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from benchmarks.gpu.library.shapes import cases, problem_of, shapes_of
+from benchmarks.gpu.library.shapes import Case, problem_of, shapes_of
 from cuda_ops.library.ladder import Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance
 from cuda_ops.runtime.gpu import architecture_of
 
 
-def compile_all(parallel: int) -> None:
-    """Compile the kernels of all cases and launch shapes into the cache, in `parallel` processes."""
+def compile_all(cases: list[Case], parallel: int) -> None:
+    """Compile the kernels of the cases and launch shapes into the cache, in `parallel` processes."""
     wanted: set[tuple[str, str, str]] = set()
     name = architecture_of(0)
-    for case in cases():
+    for case in cases:
         problem = problem_of(case)
         runs: list[tuple[Version, Any]] = [(version, version) for version in case.ladder.versions]
         runs += [(shape.version, shape) for shape in shapes_of(case.ladder, problem)]

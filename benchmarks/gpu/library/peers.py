@@ -22,7 +22,27 @@ TORCH: dict[str, Callable[..., Any]] = {
     "softmax": lambda x: functional.softmax(x, -1),
     "layer_norm": lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
     "rms_norm": lambda x, weight: functional.rms_norm(x, x.shape[-1:], weight, EPSILON),
+    "relu_backward": lambda gradient, y: torch.ops.aten.threshold_backward(gradient, y, 0),
+    "sigmoid_backward": torch.ops.aten.sigmoid_backward,
+    "softmax_backward": lambda gradient, y: torch.ops.aten._softmax_backward_data(gradient, y, -1, y.dtype),
+    "layer_norm_backward": lambda gradient, x, weight, mean, scale: torch.ops.aten.native_layer_norm_backward(
+        gradient, x, x.shape[-1:], mean, scale, weight, weight, [True, True, True]
+    ),
+    "rms_norm_backward": lambda gradient, x, weight, scale: torch.ops.aten._fused_rms_norm_backward(
+        gradient, x, x.shape[-1:], scale, weight, [True, True]
+    ),
 }
+
+
+def more_for(name: str, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """What torch's operator takes besides our arguments: for the gradients of norms, what its forward pass kept."""
+    if name == "layer_norm_backward":
+        _, x, weight = inputs
+        return list(torch.ops.aten.native_layer_norm(x, x.shape[-1:], weight, weight, EPSILON)[1:])
+    if name == "rms_norm_backward":
+        _, x, weight = inputs
+        return [torch.ops.aten._fused_rms_norm(x, x.shape[-1:], weight, EPSILON)[1]]
+    return []
 
 
 def time_cub(bench: Any) -> None:
@@ -43,7 +63,10 @@ def time_cub(bench: Any) -> None:
 
     def call(i: int) -> Any:
         with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-            return cub.device_reduce(arrays[i], cub.CUPY_CUB_SUM, None)
+            found = cub.cub_reduction(arrays[i], cub.CUPY_CUB_SUM)
+        if found is None:
+            raise RuntimeError("cupy does not take CUB for this sum")
+        return found
 
     near = float(call(0)) / float(sum_of(sets[0]))
     contenders: dict[str, rotating.Call] = {

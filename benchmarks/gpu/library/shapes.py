@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cuda_ops.library import flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
+from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
+from cuda_ops.library.norm_backward import ladder as norm_backward
+from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from cuda_ops.library.reduce import ladder as reduce
 from cuda_ops.library.reduce.ladder import DOT, SUM
 from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, EACH_MAX, WARP_COLUMNS_MAX, Spread
 from cuda_ops.library.softmax import ladder as softmax
 from cuda_ops.library.softmax.ladder import SOFTMAX
+from cuda_ops.library.softmax_backward import ladder as softmax_backward
+from cuda_ops.library.softmax_backward.ladder import SOFTMAX_BACKWARD
 
 EPSILON = 1e-5
-FLAT = ("add", "relu", "sigmoid", "sum", "dot")
 ROW_BYTES = 256 << 20
 """Bytes of the rows of one problem."""
 COLUMNS = (4096, 131072, 1024, 32768, 16384, 8192, 65536, 262144)
@@ -62,16 +67,30 @@ def cases() -> Iterator[Case]:
                 yield Case(ladder, element, rows, columns, is_swept=ladder is not RMS_NORM)
 
 
+def backward_cases() -> Iterator[Case]:
+    """The gradients, at the sizes of the operators."""
+    for ladder in (RELU_BACKWARD, SIGMOID_BACKWARD):
+        for element in (FLOAT32, BFLOAT16):
+            yield Case(ladder, element, 1, 1 << 28)
+    for columns in COLUMNS:
+        for ladder in (SOFTMAX_BACKWARD, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD):
+            for element in (FLOAT32, BFLOAT16):
+                rows = ROW_BYTES // element.size_bytes // columns
+                yield Case(ladder, element, rows, columns, is_swept=ladder is not RMS_NORM_BACKWARD)
+
+
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
     import torch
 
     torch.manual_seed(seed)
     dtype = getattr(torch, case.element.name)
-    shape = (case.columns,) if case.ladder.name in FLAT else (case.rows, case.columns)
-    count = 2 if case.ladder.name in ("add", "dot") else 1
-    weights = {"layer_norm": 2, "rms_norm": 1}.get(case.ladder.name, 0)
-    made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(count)]
+    shape = (case.columns,) if case.ladder.is_flat else (case.rows, case.columns)
+    arrays = 2 if {"y", "gradient"} & set(case.ladder.inputs) and case.ladder is not SUM else 1
+    weights = {"layer_norm": 2}.get(case.ladder.name, int("weight" in case.ladder.inputs))
+    made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(arrays)]
+    if case.ladder is SOFTMAX_BACKWARD:
+        made[1] = torch.softmax(made[1], -1)
     return made + [torch.randn(case.columns, device="cuda", dtype=dtype) for _ in range(weights)]
 
 
@@ -80,7 +99,7 @@ def problem_of(case: Case) -> Problem:
     from cuda_ops.library.run import architecture
 
     lanes = PACK_BYTES // case.element.size_bytes
-    while case.ladder.name not in FLAT and case.columns % lanes:
+    while not case.ladder.is_flat and case.columns % lanes:
         lanes //= 2
     return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON)
 
@@ -96,36 +115,42 @@ class Shape:
 
 def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
     """The launch shapes that are tried for a problem."""
-    if ladder.name in ("add", "relu", "sigmoid"):
-        template = "add_tile<" if ladder is ADD else f"activation_tile<av_{ladder.name}, "
+    if ladder in (ADD, RELU, SIGMOID, RELU_BACKWARD, SIGMOID_BACKWARD):
+        template = "add_tile<" if ladder is ADD else f"{ladder.folder}_tile<av_{ladder.name}, "
         return [Shape(f"{unroll} packs", ladder.versions[-1], flat.tile(template, unroll)) for unroll in (1, 2, 4, 8)]
-    if ladder.name in ("sum", "dot"):
+    if ladder in (SUM, DOT):
         is_dot = "true" if ladder is DOT else "false"
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(is_dot, t, u)) for t, u in pairs]
-    is_rms = ladder is RMS_NORM
+    warp, spread = _rules(ladder)
     if problem.columns <= WARP_COLUMNS_MAX:
-        rules = [
-            (warps, softmax.warp(warps) if ladder is SOFTMAX else norm.warp(is_rms, warps)) for warps in (1, 2, 4, 8)
-        ]
-        return [Shape(f"{warps} warps", ladder.versions[2], rule) for warps, rule in rules]
-    found = []
-    for spread in _spreads(problem):
-        launch = softmax.spread(_fixed(spread)) if ladder is SOFTMAX else norm.spread(is_rms, _fixed(spread))
-        title = f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
-        found.append(Shape(title, ladder.versions[3 if spread.blocks == 1 else 4], launch))
-    return found
+        found = [Shape(f"{warps} warps", ladder.versions[2], warp(warps)) for warps in (1, 2, 4, 8)]
+        return found + [_spread_shape(ladder, one, spread) for one in _spreads(problem, (8, 16)) if one.blocks == 1]
+    each = (8, 16, EACH_MAX) if ladder.folder in ("softmax", "norm") else (8, 16)
+    return [_spread_shape(ladder, one, spread) for one in _spreads(problem, each)]
 
 
-def _spreads(problem: Problem) -> Iterator[Spread]:
+def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Launch]]:
+    """The launch rules of versions 3, and 4 and 5."""
+    if ladder is SOFTMAX:
+        return softmax.warp, softmax.spread
+    if ladder is SOFTMAX_BACKWARD:
+        return softmax_backward.warp, softmax_backward.spread
+    module: Any = norm if ladder.folder == "norm" else norm_backward
+    is_rms = ladder in (RMS_NORM, RMS_NORM_BACKWARD)
+    return partial(module.warp, is_rms), partial(module.spread, is_rms)
+
+
+def _spread_shape(ladder: Ladder, spread: Spread, rule: Callable[[Any], Launch]) -> Shape:
+    title = f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
+    return Shape(title, ladder.versions[3 if spread.blocks == 1 else 4], rule(lambda problem: spread))
+
+
+def _spreads(problem: Problem, each_of: tuple[int, ...]) -> Iterator[Spread]:
     """Spreads that fill the row exactly, since the lengths are powers of two."""
-    for each in (8, 16, EACH_MAX):
+    for each in each_of:
         for threads in (128, 256, 512, 1024):
             blocks = problem.columns // (each * threads)
             is_whole = blocks * each * threads == problem.columns
             if is_whole and 1 <= blocks <= CLUSTER_BLOCKS_MAX and each >= problem.lanes:
                 yield Spread(each // problem.lanes, threads, blocks)
-
-
-def _fixed(spread: Spread) -> Any:
-    return lambda problem: spread

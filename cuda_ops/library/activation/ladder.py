@@ -16,6 +16,7 @@ def _ladder(name: str, formula: str, operations: int) -> Ladder:
         moved_bytes=lambda problem: 2 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
         preferred=lambda problem: flat.preferred(problem, vector=2, tile=3),
+        is_flat=True,
         versions=(
             Version(
                 1,

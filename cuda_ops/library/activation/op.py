@@ -1,4 +1,4 @@
-"""ReLU and sigmoid on torch tensors."""
+"""ReLU and sigmoid on torch tensors, and their gradients."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
+from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.ladder import Ladder
-from cuda_ops.library.run import element_of, run
+from cuda_ops.library.run import check_element, check_like, is_direct, run
 from cuda_ops.runtime.registry import register
 
 
@@ -19,7 +20,9 @@ def relu(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist.
     """
-    element_of("relu", x)
+    if is_direct(x):
+        return _of_one(RELU, x, version or 0)
+    check_element("relu", x)
     result: torch.Tensor = _relu(x, version or 0)
     return result
 
@@ -29,26 +32,89 @@ def sigmoid(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist.
     """
-    element_of("sigmoid", x)
+    if is_direct(x):
+        return _of_one(SIGMOID, x, version or 0)
+    check_element("sigmoid", x)
     result: torch.Tensor = _sigmoid(x, version or 0)
     return result
 
 
-def _registered(ladder: Ladder, on_cpu: Callable[[torch.Tensor], torch.Tensor]) -> Callable[..., Any]:
-    def gpu(x: torch.Tensor, version: int) -> torch.Tensor:
-        x = x.contiguous()
-        out = torch.empty_like(x)
-        if out.numel():
-            run(ladder, version, (x, out), 1, out.numel(), has_rows=False)
-        return out
+def relu_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The gradient of `relu`'s argument from that of its result `out`: passed on where `out` is not 0.
 
+    Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
+    """
+    return _backward(RELU_BACKWARD, _relu_backward, gradient, out, version or 0)
+
+
+def sigmoid_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The gradient of `sigmoid`'s argument from that of its result `out`: gradient * out * (1 - out).
+
+    Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
+    """
+    return _backward(SIGMOID_BACKWARD, _sigmoid_backward, gradient, out, version or 0)
+
+
+def _backward(
+    ladder: Ladder, registered: Callable[..., Any], gradient: torch.Tensor, out: torch.Tensor, version: int
+) -> torch.Tensor:
+    check_element(ladder.name, gradient)
+    check_like(ladder.name, "out", out, gradient, gradient.shape)
+    if is_direct(gradient, out):
+        return _of_two(ladder, gradient, out, version)
+    result: torch.Tensor = registered(gradient, out, version)
+    return result
+
+
+def _of_one(ladder: Ladder, x: torch.Tensor, version: int) -> torch.Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    count = out.numel()
+    if count:
+        run(ladder, version, x, (x.data_ptr(), out.data_ptr()), 1, count)
+    return out
+
+
+def _of_two(ladder: Ladder, gradient: torch.Tensor, out: torch.Tensor, version: int) -> torch.Tensor:
+    gradient, out = gradient.contiguous(), out.contiguous()
+    result = torch.empty_like(gradient)
+    count = result.numel()
+    if count:
+        run(ladder, version, out, (gradient.data_ptr(), out.data_ptr(), result.data_ptr()), 1, count)
+    return result
+
+
+def _keep_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(output)
+
+
+def _registered(
+    ladder: Ladder,
+    on_cpu: Callable[[torch.Tensor], torch.Tensor],
+    backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> Callable[..., Any]:
     return register(
         f"library_{ladder.name}(Tensor x, int version) -> Tensor",
-        gpu,
+        lambda x, version: _of_one(ladder, x, version),
         lambda x, version: on_cpu(x).contiguous(),
         lambda x, version: torch.empty_like(x, memory_format=torch.contiguous_format),
+        lambda ctx, gradient: (backward(gradient, *ctx.saved_tensors), None),
+        _keep_out,
     )
 
 
-_relu = _registered(RELU, reference.relu)
-_sigmoid = _registered(SIGMOID, reference.sigmoid)
+def _registered_backward(
+    ladder: Ladder, on_cpu: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Callable[..., Any]:
+    return register(
+        f"library_{ladder.name}(Tensor gradient, Tensor out, int version) -> Tensor",
+        lambda gradient, out, version: _of_two(ladder, gradient, out, version),
+        lambda gradient, out, version: on_cpu(gradient, out).contiguous(),
+        lambda gradient, out, version: torch.empty_like(gradient, memory_format=torch.contiguous_format),
+    )
+
+
+_relu_backward = _registered_backward(RELU_BACKWARD, reference.relu_backward)
+_sigmoid_backward = _registered_backward(SIGMOID_BACKWARD, reference.sigmoid_backward)
+_relu = _registered(RELU, reference.relu, relu_backward)
+_sigmoid = _registered(SIGMOID, reference.sigmoid, sigmoid_backward)

@@ -13,6 +13,7 @@ ADD = Ladder(
     moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
     operations=lambda problem: problem.count,
     preferred=lambda problem: flat.preferred(problem, vector=2, tile=4),
+    is_flat=True,
     versions=(
         Version(
             1,

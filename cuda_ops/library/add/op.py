@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.add.ladder import ADD
-from cuda_ops.library.run import check_like, element_of, run
+from cuda_ops.library.run import check_element, check_like, is_direct, run
 from cuda_ops.runtime.registry import register
 
 
@@ -15,8 +17,10 @@ def add(x: torch.Tensor, y: torch.Tensor, version: int | None = None) -> torch.T
 
     Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
     """
-    element_of("add", x)
+    check_element("add", x)
     check_like("add", "y", y, x, x.shape)
+    if is_direct(x, y):
+        return _gpu(x, y, version or 0)
     result: torch.Tensor = _add(x, y, version or 0)
     return result
 
@@ -24,9 +28,14 @@ def add(x: torch.Tensor, y: torch.Tensor, version: int | None = None) -> torch.T
 def _gpu(x: torch.Tensor, y: torch.Tensor, version: int) -> torch.Tensor:
     x, y = x.contiguous(), y.contiguous()
     out = torch.empty_like(x)
-    if out.numel():
-        run(ADD, version, (x, y, out), 1, out.numel(), has_rows=False)
+    count = out.numel()
+    if count:
+        run(ADD, version, x, (x.data_ptr(), y.data_ptr(), out.data_ptr()), 1, count)
     return out
+
+
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+    return gradient, gradient, None
 
 
 _add = register(
@@ -34,4 +43,5 @@ _add = register(
     _gpu,
     lambda x, y, version: reference.add(x, y).contiguous(),
     lambda x, y, version: torch.empty_like(x, memory_format=torch.contiguous_format),
+    _backward,
 )

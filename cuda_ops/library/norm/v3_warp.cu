@@ -9,10 +9,10 @@ __global__ void __launch_bounds__(WARPS * 32)
 norm_warp(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int columns, float epsilon) {
     const int64_t row = int64_t(blockIdx.x) * WARPS + av_warp();
     if (row >= rows) return;
-    av_row_part<T, LANES, VECTORS, 32> part;
+    av_row_packs<T, LANES, VECTORS, 32> part;
     part.thread = av_lane(), part.columns = columns;
-    part.load(x + row * columns, 0.0f);
-    const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(part.sum()) / float(columns);
-    const float squares = av_reduce_warp<av_sum>(av_squares(part, mean));
+    part.load(x + row * columns);
+    const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(av_sum_of(part)) / float(columns);
+    const float squares = av_reduce_warp<av_sum>(av_sum_of_squares(part, mean));
     av_norm_store(part, mean, 1.0f / sqrtf(squares / float(columns) + epsilon), weight, bias, out + row * columns);
 }

@@ -62,6 +62,9 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
         moved_bytes=lambda problem: inputs * problem.count * problem.element.size_bytes,
         operations=lambda problem: inputs * problem.count,
         preferred=lambda problem: 4,
+        is_flat=True,
+        results={"out": lambda problem: 1},
+        scratch={"partials": lambda problem: 8 * PARTIALS_MAX},
         versions=(
             Version(
                 1,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Ladder
 from cuda_ops.library.reduce.ladder import DOT, PARTIALS_MAX, SUM
-from cuda_ops.library.run import check_like, element_of, run
+from cuda_ops.library.run import check_element, check_like, is_direct, run
 from cuda_ops.runtime.registry import register
 
 
@@ -17,7 +19,9 @@ def sum_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist.
     """
-    element_of("sum", x)
+    check_element("sum", x)
+    if is_direct(x):
+        return _reduced(SUM, version or 0, x, None)
     result: torch.Tensor = _sum(x, version or 0)
     return result
 
@@ -27,32 +31,57 @@ def dot(x: torch.Tensor, y: torch.Tensor, version: int | None = None) -> torch.T
 
     Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
     """
-    element_of("dot", x)
+    check_element("dot", x)
     if x.dim() != 1:
         raise CudaOpsError(f"dot: x has shape {tuple(x.shape)}, expected one dimension")
     check_like("dot", "y", y, x, x.shape)
+    if is_direct(x, y):
+        return _reduced(DOT, version or 0, x, y)
     result: torch.Tensor = _dot(x, y, version or 0)
     return result
 
 
 def _reduced(ladder: Ladder, version: int, x: torch.Tensor, y: torch.Tensor | None) -> torch.Tensor:
-    if x.numel() == 0:
+    count = x.numel()
+    if count == 0:
         return x.new_zeros(())
+    x = x.contiguous()
     out = x.new_empty(())
     partials = torch.empty(PARTIALS_MAX, dtype=torch.float64, device=x.device)
-    run(ladder, version, (x, y, partials, out), 1, x.numel(), has_rows=False)
+    if y is None:
+        run(ladder, version, x, (x.data_ptr(), 0, partials.data_ptr(), out.data_ptr()), 1, count, absent=("y",))
+    else:
+        y = y.contiguous()
+        run(ladder, version, x, (x.data_ptr(), y.data_ptr(), partials.data_ptr(), out.data_ptr()), 1, count)
     return out
+
+
+def _keep_shape(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.shape = inputs[0].shape
+
+
+def _keep_both(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+
+
+def _dot_backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
+    x, y = ctx.saved_tensors
+    return gradient * y, gradient * x, None
 
 
 _sum = register(
     "library_sum(Tensor x, int version) -> Tensor",
-    lambda x, version: _reduced(SUM, version, x.contiguous(), None),
+    lambda x, version: _reduced(SUM, version, x, None),
     lambda x, version: reference.sum_of(x),
     lambda x, version: x.new_empty(()),
+    lambda ctx, gradient: (gradient.expand(ctx.shape), None),
+    _keep_shape,
 )
 _dot = register(
     "library_dot(Tensor x, Tensor y, int version) -> Tensor",
-    lambda x, y, version: _reduced(DOT, version, x.contiguous(), y.contiguous()),
+    lambda x, y, version: _reduced(DOT, version, x, y),
     lambda x, y, version: reference.dot(x, y),
     lambda x, y, version: x.new_empty(()),
+    _dot_backward,
+    _keep_both,
 )

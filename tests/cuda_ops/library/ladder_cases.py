@@ -13,14 +13,21 @@ from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Element, Ladder,
 EPSILON = 1e-5
 VERSIONS = [(ladder, version) for ladder in LADDERS for version in ladder.versions]
 IDS = [f"{ladder.name}-v{version.number}" for ladder, version in VERSIONS]
-FLAT = ("add", "relu", "sigmoid", "sum", "dot")
-INPUTS = {"add": 2, "dot": 2}
+SUMS = ("sum", "dot")
 MANTISSA_BITS = {FLOAT16: 10, BFLOAT16: 7}
 LEAST_EXPONENT = {FLOAT16: -14, BFLOAT16: -126}
 SUM_TOLERANCE = {1: 1e-6}
 """Of float32 sums, relative to the sum of magnitudes, by version; 1e-7 for the others."""
 
-EXACT: dict[str, Callable[..., torch.Tensor]] = {
+
+def _norm_backward(is_rms: bool) -> Callable[..., tuple[torch.Tensor, ...]]:
+    def exact(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
+        return reference.norm_backward(gradient, x, weight, EPSILON, is_rms)[: 2 if is_rms else 3]
+
+    return exact
+
+
+EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "add": reference.add,
     "relu": reference.relu,
     "sigmoid": reference.sigmoid,
@@ -29,12 +36,24 @@ EXACT: dict[str, Callable[..., torch.Tensor]] = {
     "softmax": reference.softmax,
     "layer_norm": lambda x, weight=None, bias=None: reference.layer_norm(x, weight, bias, EPSILON),
     "rms_norm": lambda x, weight=None: reference.rms_norm(x, weight, EPSILON),
+    "relu_backward": reference.relu_backward,
+    "sigmoid_backward": reference.sigmoid_backward,
+    "softmax_backward": reference.softmax_backward,
+    "layer_norm_backward": _norm_backward(False),
+    "rms_norm_backward": _norm_backward(True),
 }
+FORWARD = {"relu_backward": torch.relu, "sigmoid_backward": torch.sigmoid, "softmax_backward": reference.softmax}
+"""The operator whose result is the second argument of its gradient."""
 
 
-def exact(ladder: Ladder, inputs: list[torch.Tensor]) -> torch.Tensor:
-    """The result in double precision, not rounded."""
-    return EXACT[ladder.name](*(x.double() for x in inputs))
+def results(found: torch.Tensor | tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """The results of an operator that has one or several."""
+    return found if isinstance(found, tuple) else (found,)
+
+
+def exact(ladder: Ladder, inputs: list[torch.Tensor]) -> tuple[torch.Tensor, ...]:
+    """The results in double precision, not rounded."""
+    return results(EXACT[ladder.name](*(x.double() for x in inputs)))
 
 
 def draw(seed: int, element: Element, *shape: int, device: str = "cpu") -> torch.Tensor:
@@ -44,22 +63,55 @@ def draw(seed: int, element: Element, *shape: int, device: str = "cpu") -> torch
     return made.to(getattr(torch, element.name))
 
 
+PARTS = {
+    "add": (2, 0),
+    "dot": (2, 0),
+    "layer_norm": (1, 2),
+    "rms_norm": (1, 1),
+    "relu_backward": (2, 0),
+    "sigmoid_backward": (2, 0),
+    "softmax_backward": (2, 0),
+    "layer_norm_backward": (2, 1),
+    "rms_norm_backward": (2, 1),
+}
+"""The number of arguments as large as x, and of those with an element for each column; (1, 0) for the others."""
+
+
 def inputs_of(ladder: Ladder, element: Element, rows: int, columns: int, device: str = "cpu") -> list[torch.Tensor]:
     """Arguments of the operator: flat arrays of `columns` elements, or rows with weight and bias."""
-    if ladder.name in FLAT:
-        return [draw(7 + i, element, columns, device=device) for i in range(INPUTS.get(ladder.name, 1))]
-    parts = {"layer_norm": 2, "rms_norm": 1}.get(ladder.name, 0)
-    weights = [draw(3 + i, element, columns, device=device) for i in range(parts)]
-    return [draw(1, element, rows, columns, device=device), *weights]
+    shape = (columns,) if ladder.is_flat else (rows, columns)
+    arrays, parts = PARTS.get(ladder.name, (1, 0))
+    made = [draw(7 + i, element, *shape, device=device) for i in range(arrays)]
+    if ladder.name in FORWARD:
+        made[1] = FORWARD[ladder.name](made[1])
+    return made + [draw(3 + i, element, columns, device=device) for i in range(parts)]
 
 
-def check_near(
-    found: torch.Tensor, wanted: torch.Tensor, ladder: Ladder, version: Version, inputs: list[torch.Tensor]
+def without_weights(ladder: Ladder, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The arguments as large as x alone."""
+    return inputs[: PARTS.get(ladder.name, (1, 0))[0]]
+
+
+def with_special(ladder: Ladder, special: torch.Tensor) -> list[torch.Tensor]:
+    """Arguments of which the last one as large as x is `special`."""
+    element = next(one for one in (FLOAT32, FLOAT16, BFLOAT16) if getattr(torch, one.name) == special.dtype)
+    rows, columns = (1, special.numel()) if ladder.is_flat else special.shape
+    inputs = inputs_of(ladder, element, rows, columns, special.device.type)
+    inputs[PARTS.get(ladder.name, (1, 0))[0] - 1] = special
+    return inputs
+
+
+def check(
+    found: torch.Tensor | tuple[torch.Tensor, ...], ladder: Ladder, version: Version, inputs: list[torch.Tensor]
 ) -> None:
-    """Float32 within 1e-6 of the exact result, a sum within 1e-7; other types within one unit in the last place.
+    """Each result is as near to the exact one as `check_near` says."""
+    for name, one, wanted in zip(ladder.results, results(found), exact(ladder, inputs), strict=True):
+        check_near(one, wanted, _allowed(name, wanted, ladder, version, inputs))
 
-    The result of a norm is a difference: its error is relative to 1, where its own magnitude is less. That of a sum is
-    relative to the sum of magnitudes. A softmax of float32 has the rounding of x - max besides, at most 2^-23 of it.
+
+def check_near(found: torch.Tensor, wanted: torch.Tensor, relative: torch.Tensor) -> None:
+    """Float32 within `relative` of the exact result; other types within one unit in the last place, or `relative`.
+
     NaN and infinities are equal.
     """
     element = next(one for one in (FLOAT32, FLOAT16, BFLOAT16) if getattr(torch, one.name) == found.dtype)
@@ -68,30 +120,53 @@ def check_near(
     assert torch.equal(torch.isnan(found), torch.isnan(rounded)), "NaN in other places"
     assert torch.equal(found[special].nan_to_num(1.0), rounded[special].nan_to_num(1.0)), "other infinities"
     off = torch.where(special, 0.0, (found.double() - wanted).abs())
-    allowed = _allowed(element, wanted, ladder, version, inputs)
+    allowed = relative
+    if element != FLOAT32:
+        exponent = torch.floor(torch.log2(wanted.abs().clamp_min(1e-300))).clamp_min(LEAST_EXPONENT[element])
+        allowed = torch.maximum(1.001 * torch.exp2(exponent - MANTISSA_BITS[element]), relative)
     worst = (off / allowed.clamp_min(1e-300)).nan_to_num(0.0)
     assert bool((torch.where(special, 0.0, worst) <= 1.0).all()), f"error {float(worst.max()):.3g} of what is allowed"
 
 
 def _allowed(
-    element: Element, wanted: torch.Tensor, ladder: Ladder, version: Version, inputs: list[torch.Tensor]
+    name: str, wanted: torch.Tensor, ladder: Ladder, version: Version, inputs: list[torch.Tensor]
 ) -> torch.Tensor:
+    """The error that float32 may have: 1e-6 of the result, or of the terms whose sum or difference it is.
+
+    Of a sum it is 1e-7. The result of a norm is relative to 1, where its own magnitude is less. A softmax has the
+    rounding of x - max besides, at most 2^-23 of it.
+    """
     magnitude = wanted.abs()
-    if ladder.name in ("sum", "dot"):
+    if ladder.name in SUMS:
         terms = torch.stack([x.double() for x in inputs]).prod(0).abs()
-        relative = SUM_TOLERANCE.get(version.number, 1e-7) * terms.sum()
-    else:
-        least = 1.0 if "norm" in ladder.name else 1e-38
-        if ladder.name == "layer_norm" and len(inputs) > 1:
-            least = float(1.0 + inputs[1].double().abs().max())
-        relative = 1e-6 * magnitude.clamp_min(least)
-        if ladder.name == "softmax":  # x - max is rounded: by 2^-24 of itself, for which -ln(out) stands
-            relative += 2.0**-23 * magnitude * -torch.log(magnitude.clamp_min(1e-300))
-    if element == FLOAT32:
-        return torch.as_tensor(relative)
-    exponent = torch.floor(torch.log2(magnitude.clamp_min(1e-300))).clamp_min(LEAST_EXPONENT[element])
-    unit = torch.exp2(exponent - MANTISSA_BITS[element])
-    return torch.maximum(1.001 * unit, torch.as_tensor(relative))
+        return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * terms.sum())
+    if ladder.folder == "norm_backward":
+        return 1e-6 * _norm_terms(ladder, *(x.double() for x in inputs))[name]
+    if ladder.name == "softmax_backward":
+        gradient, y = (x.double() for x in inputs)
+        return 1e-6 * y.abs() * (gradient.abs() + (gradient * y).abs().sum(-1, keepdim=True))
+    least = 1.0 if "norm" in ladder.name else 1e-38
+    if ladder.name == "layer_norm" and len(inputs) > 1:
+        least = float(1.0 + inputs[1].double().abs().max())
+    relative = 1e-6 * magnitude.clamp_min(least)
+    if ladder.name == "softmax":  # x - max is rounded: by 2^-24 of itself, for which -ln(out) stands
+        relative += 2.0**-23 * magnitude * -torch.log(magnitude.clamp_min(1e-300))
+    return relative
+
+
+def _norm_terms(
+    ladder: Ladder, gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None = None
+) -> dict[str, torch.Tensor]:
+    """The sum of the magnitudes of the terms of each gradient; a normalized x counts as at least 1."""
+    is_rms = ladder.name.startswith("rms")
+    mean = torch.zeros_like(x[..., :1]) if is_rms else x.mean(-1, keepdim=True)
+    scale = 1.0 / torch.sqrt((x - mean).square().mean(-1, keepdim=True) + EPSILON)
+    n = ((x - mean) * scale).abs().clamp_min(1.0)
+    h = (gradient if weight is None else gradient * weight).abs()
+    dx = scale * (h + h.mean(-1, keepdim=True) + n * (h * n).mean(-1, keepdim=True))
+    columns = x.shape[-1]
+    sums = [(gradient.abs() * part).reshape(-1, columns).sum(0) for part in (n, torch.ones_like(n))]
+    return {"dx": dx, "dweight": sums[0], "dbias": sums[1]}
 
 
 def special_rows(element: Element, columns: int, device: str = "cpu") -> torch.Tensor:

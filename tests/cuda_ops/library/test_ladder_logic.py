@@ -13,7 +13,6 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT16, FLOAT32, Element, Ladder, Problem, Version, lanes_for  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
-from cuda_ops.library.reduce.ladder import PARTIALS_MAX  # noqa: E402
 from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build, find_compiler  # noqa: E402
@@ -22,14 +21,26 @@ Array = np.ndarray[Any, Any]
 FLAT_SIZES = (1, 31, 1024, 5003)
 ROWS = {"warp": ((5, 104), (3, 1024)), "block": ((3, 1104), (2, 9000)), "cluster": ((2, 5000), (1, 33000))}
 ANY_ROWS = ((3, 24), (2, 2056))
+PERSISTENT_ROWS = {
+    "warp": ((29, 104), (25, 1024)),
+    "block": ((13, 1104), (7, 5000)),
+    "cluster": ((5, 3000), (2, 9000)),
+    "partials": ((9, 24), (7, 2056)),
+}
+"""More rows than blocks run at once."""
+
+
+def shapes(ladder: Ladder, version: Version) -> tuple[tuple[int, int], ...]:
+    found = PERSISTENT_ROWS if ladder.folder == "norm_backward" else ROWS
+    return found.get(version.name, ANY_ROWS)
 
 
 def sizes(ladder: Ladder, version: Version) -> list[tuple[Element, int, int, int]]:
     """Element type, rows, columns, and how many elements the arrays begin behind an aligned address."""
-    if ladder.name in cases.FLAT:
+    if ladder.is_flat:
         return [(element, 1, size, 0) for element in ELEMENTS for size in FLAT_SIZES] + [(FLOAT32, 1, 777, 1)]
-    found = [(element, *shape, 0) for element in ELEMENTS for shape in ROWS.get(version.name, ANY_ROWS)]
-    rows, columns = ROWS.get(version.name, ANY_ROWS)[0]
+    found = [(element, *shape, 0) for element in ELEMENTS for shape in shapes(ladder, version)]
+    rows, columns = shapes(ladder, version)[0]
     return [*found, (FLOAT32, rows, columns - 1, 0), (BFLOAT16, rows, columns, 2), (FLOAT16, rows, columns - 3, 1)]
 
 
@@ -40,17 +51,24 @@ class Case:
         self.ladder, self.inputs = ladder, inputs
         dtype = inputs[0].dtype
         self.element = next(one for one in ELEMENTS if getattr(torch, one.name) == dtype)
-        size = 1 if ladder.name in ("sum", "dot") else rows * columns
-        self.out = torch.full((size,), float("nan"), dtype=dtype)
-        named: dict[str, Any] = {"partials": np.full(PARTIALS_MAX, np.nan), "out": bits(self.out)}
-        named |= dict(
-            zip([n for n in ladder.arrays if n not in named], [placed(x, offset) for x in inputs], strict=False)
-        )
+        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON)
+        self.results = {
+            name: torch.full((count(problem),), float("nan"), dtype=dtype) for name, count in ladder.results.items()
+        }
+        scratch = {name: np.full(-(-size(problem) // 8), np.nan) for name, size in ladder.scratch.items()}
+        given = dict(zip(ladder.inputs, [placed(x, offset) for x in inputs], strict=False))
+        given |= {name: bits(out) for name, out in self.results.items()}
+        named = given | scratch
         self.arrays = [named.get(name) for name in ladder.arrays]
         self.absent = [name for name in ladder.arrays if name not in named]
-        given = [array.ctypes.data for name, array in named.items() if name != "partials"]
-        lanes = lanes_for(self.element, given, None if ladder.name in cases.FLAT else columns)
-        self.problem = Problem(self.element, rows, columns, lanes, 90, cases.EPSILON)
+        addresses = [array.ctypes.data for array in given.values()]
+        lanes = lanes_for(self.element, addresses, None if ladder.is_flat else columns)
+        self.problem = replace(problem, lanes=lanes)
+
+    def check(self, version: Version) -> None:
+        wanted = cases.exact(self.ladder, self.inputs)
+        found = tuple(out.reshape(one.shape) for out, one in zip(self.results.values(), wanted, strict=True))
+        cases.check(found, self.ladder, version, self.inputs)
 
 
 def bits(tensor: Any) -> Array:
@@ -81,16 +99,15 @@ def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Versi
         Case(ladder, cases.inputs_of(ladder, element, rows, columns), rows, columns, offset)
         for element, rows, columns, offset in sizes(ladder, version)
     ]
-    if ladder.name not in cases.FLAT:
-        columns = ROWS.get(version.name, ANY_ROWS)[-1][1]
+    if not ladder.is_flat:
+        columns = shapes(ladder, version)[-1][1]
         for element in (FLOAT32, BFLOAT16):
-            weights = cases.inputs_of(ladder, element, 8, columns)[1:]
-            made.append(Case(ladder, [cases.special_rows(element, columns), *weights], 8, columns, 0))
-        without = cases.inputs_of(ladder, FLOAT32, 3, columns)[:1]
-        made.append(Case(ladder, without, 3, columns, 0))
+            special = cases.special_rows(element, columns)
+            made.append(Case(ladder, cases.with_special(ladder, special), 8, columns, 0))
+        inputs = cases.without_weights(ladder, cases.inputs_of(ladder, FLOAT32, 3, columns))
+        made.append(Case(ladder, inputs, 3, columns, 0))
     launcher = launcher_for(ladder, version, made, tmp_path)
     for case in made:
         assert version.can_run(case.problem)
         version.launch(launcher, case.problem, case.arrays)
-        wanted = cases.exact(ladder, case.inputs)
-        cases.check_near(case.out.reshape(wanted.shape), wanted, ladder, version, case.inputs)
+        case.check(version)

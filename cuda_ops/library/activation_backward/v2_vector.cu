@@ -1,0 +1,15 @@
+// out = F(gradient, y), one pack of up to 16 bytes of each per thread. The fewer than LANES elements behind the last full
+// pack go to as many threads of the last block.
+#include "av_flat.cuh"
+
+template <class F, class T, int LANES>
+__global__ void __launch_bounds__(256)
+activation_backward_vector(const T* gradient, const T* y, T* out, int64_t count) {
+    const int64_t pack = int64_t(blockIdx.x) * 256 + threadIdx.x, packs = count / LANES;
+    if (pack < packs) {
+        const int64_t i = pack * LANES;
+        av_store(out + i, av_apply<F>(av_load<T, LANES>(gradient + i), av_load<T, LANES>(y + i)));
+    }
+    const int64_t rest = packs * LANES + (pack - packs);
+    if (pack >= packs && rest < count) out[rest] = av_apply<F>(gradient[rest], y[rest]);
+}

@@ -1,0 +1,232 @@
+"""The ladders of the gradients of LayerNorm and RMSNorm over the last dimension, which share their kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from cuda_ops.library import rows
+from cuda_ops.library.ladder import Ladder, Launch, Problem, Version, column, whole
+from cuda_ops.library.rows import Spread
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
+
+EACH = 16
+"""Elements of a row that a thread holds in versions 4 and 5."""
+BLOCK_COLUMNS_MAX = 512 * EACH
+CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
+PARTIAL_ELEMENTS = 1 << 22
+"""Elements of all rows of partial sums together, about."""
+
+
+def partial_rows(count: int, columns: int) -> int:
+    """Rows of partial sums for `count` rows, at most: many for short rows, few for long ones."""
+    return min(count, max(64, min(1056, PARTIAL_ELEMENTS // columns)))
+
+
+def scratch_floats(count: int, columns: int) -> int:
+    """Partial sums for dweight and dbias; or mean and scale of each row, in version 1."""
+    return 2 * max(partial_rows(count, columns) * columns, count)
+
+
+def _sums(is_rms: bool, dweight: Any, dbias: Any) -> int:
+    """Sums per column: none, for dweight, or for both."""
+    return 2 if dbias is not None and not is_rms else int(dweight is not None)
+
+
+def _two_kernels(is_rms: bool) -> Launch:
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        gradient, x, weight, dx, dweight, dbias, partials = arrays
+        element = problem.element.cuda
+        values: list[Argument] = [*map(Ptr, (gradient, x, weight, dx, partials)), I64(problem.columns)]
+        kernel = f"norm_backward_rows<{element}, {_flag(is_rms)}>"
+        launcher.launch(kernel, (problem.rows, 1, 1), 256, [*values, F32(problem.epsilon)])
+        if _sums(is_rms, dweight, dbias) > 0:
+            values = [*map(Ptr, (gradient, x, partials, dweight, dbias)), I64(problem.rows), I64(problem.columns)]
+            launcher.launch(f"norm_backward_columns<{element}>", (ceil_div(problem.columns, 256), 1, 1), 256, values)
+
+    return launch
+
+
+def _flag(is_rms: bool) -> str:
+    return "true" if is_rms else "false"
+
+
+def _persistent(
+    is_rms: bool,
+    kernel_of: Callable[[Problem, int], str],
+    threads: int,
+    each: int,
+    blocks: int,
+    shared_of: Callable[[int], int],
+) -> Launch:
+    """Launch rule: blocks (or clusters of `blocks`) that stay, each for `each` rows at a time; then the second pass.
+
+    The kernel and its dynamic shared memory, bytes, depend on the number of sums per column.
+    """
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        gradient, x, weight, dx, dweight, dbias, partials = arrays
+        sums = _sums(is_rms, dweight, dbias)
+        kernel, shared = kernel_of(problem, sums), shared_of(sums)
+        parts = launcher.resident_blocks(kernel, threads, shared) // blocks
+        parts = max(1, min(parts, partial_rows(problem.rows, problem.columns), ceil_div(problem.rows, each)))
+        is_short = blocks > 1 or "partials" not in kernel
+        width: Argument = I32(problem.columns) if is_short else I64(problem.columns)
+        values: list[Argument] = [*map(Ptr, (gradient, x, weight, dx, partials if sums else None)), I64(problem.rows)]
+        values += [width, F32(problem.epsilon)]
+        launcher.launch(kernel, (parts * blocks, 1, 1), threads, values, shared_bytes=shared, cluster=blocks)
+        if sums > 0:
+            values = [*map(Ptr, (partials, dweight, dbias)), I32(parts), I64(problem.columns)]
+            grid = (ceil_div(problem.columns, 32), sums, 1)
+            launcher.launch(f"norm_backward_finish<{problem.element.cuda}>", grid, 1024, values)
+
+    return launch
+
+
+def _nothing_shared(sums: int) -> int:
+    return 0
+
+
+def _partials(is_rms: bool) -> Launch:
+    threads = rows.ONE_BLOCK_THREADS
+    return _persistent(
+        is_rms,
+        lambda p, sums: f"norm_backward_partials<{p.element.cuda}, {p.lanes}, {threads}, {_flag(is_rms)}>",
+        threads,
+        1,
+        1,
+        _nothing_shared,
+    )
+
+
+def warp(is_rms: bool, warps: int = 4) -> Launch:
+    """Launch rule of version 3: `warps` rows at a time per block."""
+
+    def kernel(problem: Problem, sums: int) -> str:
+        packs = f"{problem.lanes}, {rows.vectors_per_lane(problem)}, {warps}"
+        return f"norm_backward_warp<{problem.element.cuda}, {packs}, {_flag(is_rms)}, {sums}>"
+
+    return _persistent(is_rms, kernel, warps * 32, warps, 1, _nothing_shared)
+
+
+def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
+    """Launch rule of versions 4 and 5: a block or a cluster takes rows in turn, as `rule` spreads them."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        chosen = rule(problem)
+        name, last = ("block", "") if chosen.blocks == 1 else ("cluster", f"{chosen.blocks}, ")
+        each = chosen.vectors * problem.lanes
+
+        def kernel(problem: Problem, sums: int) -> str:
+            packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {last}{_flag(is_rms)}, {sums}"
+            return f"norm_backward_{name}<{problem.element.cuda}, {packs}>"
+
+        def shared(sums: int) -> int:
+            return 0 if chosen.blocks == 1 else 4 * sums * chosen.threads * each
+
+        _persistent(is_rms, kernel, chosen.threads, 1, chosen.blocks, shared)(launcher, problem, arrays)
+
+    return launch
+
+
+def for_block(problem: Problem) -> Spread:
+    """A row of at most `BLOCK_COLUMNS_MAX` elements: 16 elements per thread, 8 up to 2,048 columns."""
+    each = max(8 if problem.columns <= 256 * 8 else EACH, problem.lanes)
+    threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
+    return Spread(each // problem.lanes, threads)
+
+
+def for_cluster(problem: Problem) -> Spread:
+    """A row of at most `CLUSTER_COLUMNS_MAX` elements: the fewest blocks of 256 threads, else 8 of 512 or 1,024."""
+    blocks, threads = 2, 256
+    while blocks < rows.CLUSTER_BLOCKS_MAX and problem.columns > blocks * threads * EACH:
+        blocks *= 2
+    while problem.columns > blocks * threads * EACH:
+        threads *= 2
+    return Spread(EACH // problem.lanes, threads, blocks)
+
+
+def _preferred(problem: Problem) -> int:
+    if problem.columns <= rows.WARP_COLUMNS_MAX:
+        return 3
+    if problem.columns <= BLOCK_COLUMNS_MAX:
+        return 4
+    return 5 if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX else 2
+
+
+def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
+    return Ladder(
+        name=name,
+        folder="norm_backward",
+        formula=formula,
+        arrays=("gradient", "x", "weight", "dx", "dweight", "dbias", "partials"),
+        moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
+        operations=lambda problem: operations * problem.count,
+        preferred=_preferred,
+        results={"dx": whole, "dweight": column} | ({} if is_rms else {"dbias": column}),
+        scratch={"partials": lambda problem: 4 * scratch_floats(problem.rows, problem.columns)},
+        versions=(
+            Version(
+                1,
+                "two_kernels",
+                change="One block per row for dx; then one thread per column for dweight and dbias, down all rows.",
+                why="It is the formula as it stands. Mean and scale are computed from x again: the forward pass has "
+                "nothing more to write, and this pass loads x anyway.",
+                limit="The second kernel loads both arrays again, with one thread per column at work.",
+                launch=_two_kernels(is_rms),
+            ),
+            Version(
+                2,
+                "partials",
+                change="Blocks that stay and take rows in turn; each adds to partial sums of its own; a small kernel "
+                "adds those. Packs of 16 bytes.",
+                why="Both arrays are read from memory once, and no atomic addition makes the order of sums random.",
+                limit="The row is loaded up to three times, and the partial sums go to the L2 cache and back for each "
+                "row.",
+                launch=_partials(is_rms),
+                instructions=("LDG.E.128", "STG.E.128"),
+            ),
+            Version(
+                3,
+                "warp",
+                change="One warp per row, with the row and the warp's partial sums in its registers.",
+                why="Each row is loaded once; partial sums are written once, at the end.",
+                limit="A thread has registers for 32 elements of each row and as many sums: 1,024 to the row.",
+                launch=warp(is_rms),
+                fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
+                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            ),
+            Version(
+                4,
+                "block",
+                change="One block per row, with the row and the block's partial sums in its registers.",
+                why="Rows of up to 8,192 elements are loaded once.",
+                limit="Longer rows do not fit into the registers of one block beside their sums.",
+                launch=spread(is_rms, for_block),
+                fits=lambda problem: problem.columns <= BLOCK_COLUMNS_MAX,
+                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            ),
+            Version(
+                5,
+                "cluster",
+                change="A cluster of 2 to 8 blocks per row; the partial sums lie in shared memory.",
+                why="Rows of up to 131,072 elements are loaded once.",
+                limit="Two exchanges in the cluster per row, during which a block loads nothing.",
+                launch=spread(is_rms, for_cluster),
+                fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
+                architecture_min=90,
+                instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+            ),
+        ),
+    )
+
+
+LAYER_NORM_BACKWARD = _ladder(
+    "layer_norm_backward",
+    "dx, dweight, dbias = gradients of layer_norm's arguments, from that of its result",
+    False,
+    14,
+)
+RMS_NORM_BACKWARD = _ladder(
+    "rms_norm_backward", "dx, dweight = gradients of rms_norm's arguments, from that of its result", True, 11
+)

@@ -1,0 +1,16 @@
+// Gradient of softmax for rows of up to 16,384 elements: one block per row, with both rows in its registers.
+#include "av_packs.cuh"
+#include "av_softmax_backward.cuh"
+
+template <class T, int LANES, int VECTORS, int THREADS>
+__global__ void __launch_bounds__(THREADS)
+softmax_backward_block(const T* gradient, const T* y, T* out, int columns) {
+    AV_SHARED_ARRAY(float, slots, 32);
+    const int64_t begin = int64_t(blockIdx.x) * columns;
+    av_row_packs<T, LANES, VECTORS, THREADS> a, b;
+    a.thread = b.thread = threadIdx.x, a.columns = b.columns = columns;
+    a.load(gradient + begin);
+    b.load(y + begin);
+    const float sum = av_reduce_block<av_sum, THREADS>(av_sum_of_products(a, b), slots);
+    av_softmax_backward_store(a, b, sum, out + begin);
+}

@@ -1,0 +1,122 @@
+"""Arguments for the registered operators of the library, and derivatives by torch: for the CPU and for a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn import functional
+
+from cuda_ops.library.activation.op import relu, sigmoid
+from cuda_ops.library.add.op import add
+from cuda_ops.library.norm.op import layer_norm, rms_norm
+from cuda_ops.library.reduce.op import dot, sum_of
+from cuda_ops.library.softmax.op import softmax
+
+EPSILON = 1e-5
+OPS = torch.ops.av_stack
+
+DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tuple[int, ...], ...]]] = {
+    "add": (add, torch.add, ((7, 5), (7, 5))),
+    "relu": (relu, torch.relu, ((7, 5),)),
+    "sigmoid": (sigmoid, torch.sigmoid, ((7, 5),)),
+    "sum": (sum_of, torch.sum, ((7, 5),)),
+    "dot": (dot, torch.dot, ((35,), (35,))),
+    "softmax": (softmax, lambda x: functional.softmax(x, -1), ((3, 4, 5),)),
+    "layer_norm": (
+        layer_norm,
+        lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
+        ((3, 4, 8), (8,), (8,)),
+    ),
+    "layer_norm of x alone": (
+        lambda x: layer_norm(x),
+        lambda x: functional.layer_norm(x, x.shape[-1:], eps=EPSILON),
+        ((6, 9),),
+    ),
+    "layer_norm without bias": (
+        lambda x, weight: layer_norm(x, weight),
+        lambda x, weight: functional.layer_norm(x, x.shape[-1:], weight, eps=EPSILON),
+        ((6, 9), (9,)),
+    ),
+    "rms_norm": (rms_norm, lambda x, w: functional.rms_norm(x, x.shape[-1:], w, EPSILON), ((3, 4, 8), (8,))),
+    "rms_norm of x alone": (
+        lambda x: rms_norm(x),
+        lambda x: functional.rms_norm(x, x.shape[-1:], None, EPSILON),
+        ((6, 9),),
+    ),
+}
+"""Each operator, torch's, and the shapes of the arguments."""
+
+
+def arguments(shapes: tuple[tuple[int, ...], ...], device: str, dtype: torch.dtype = torch.float32) -> list[Any]:
+    """Random arguments that want gradients, none of them near 0, where ReLU has no derivative."""
+    generator = torch.Generator().manual_seed(len(shapes))
+    made = []
+    for shape in shapes:
+        x = torch.randn(shape, generator=generator)
+        made.append((x + 0.2 * x.sign()).to(device, dtype).requires_grad_())
+    return made
+
+
+def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
+    """Every registered operator of the library with arguments, for `torch.library.opcheck`."""
+
+    def tensor(*shape: int, wants: bool = True) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(sum(shape))
+        return torch.randn(shape, generator=generator).to(device).requires_grad_(wants)
+
+    x, weight, vector = tensor(6, 16), tensor(16), tensor(35)
+    gradient, y = tensor(6, 16, wants=False), tensor(6, 16, wants=False)
+    plain = tensor(16, wants=False)
+    return {
+        "add": (OPS.library_add, (x, tensor(6, 16), 0)),
+        "relu": (OPS.library_relu, (x, 0)),
+        "sigmoid": (OPS.library_sigmoid, (x, 0)),
+        "sum": (OPS.library_sum, (x, 0)),
+        "dot": (OPS.library_dot, (vector, tensor(35), 0)),
+        "softmax": (OPS.library_softmax, (x, 0)),
+        "layer_norm": (OPS.library_layer_norm, (x, weight, tensor(16), EPSILON, 0)),
+        "layer_norm of x alone": (OPS.library_layer_norm, (x, None, None, EPSILON, 0)),
+        "rms_norm": (OPS.library_rms_norm, (x, weight, EPSILON, 0)),
+        "relu_backward": (OPS.library_relu_backward, (gradient, y, 0)),
+        "sigmoid_backward": (OPS.library_sigmoid_backward, (gradient, y, 0)),
+        "softmax_backward": (OPS.library_softmax_backward, (gradient, y, 0)),
+        "layer_norm_backward": (OPS.library_layer_norm_backward, (gradient, y, plain, EPSILON, 2, 0)),
+        "layer_norm_backward of x alone": (OPS.library_layer_norm_backward, (gradient, y, None, EPSILON, 0, 0)),
+        "rms_norm_backward": (OPS.library_rms_norm_backward, (gradient, y, plain, EPSILON, 1, 0)),
+    }
+
+
+def check_gradients(name: str, device: str, dtype: torch.dtype, tolerance: float) -> None:
+    """The gradients are torch's, which are computed in double precision from the same numbers."""
+    ours, theirs, shapes = DIFFERENTIABLE[name]
+    inputs = arguments(shapes, device, dtype)
+    wide = [x.detach().double().requires_grad_() for x in inputs]
+    out, exact = ours(*inputs), theirs(*wide)
+    weights = torch.randn(exact.shape, generator=torch.Generator().manual_seed(1)).to(device, dtype)
+    out.backward(weights)
+    exact.backward(weights.double())
+    for x, one in zip(inputs, wide, strict=True):
+        torch.testing.assert_close(x.grad.double(), one.grad, rtol=tolerance, atol=tolerance)
+
+
+def check_numerically(name: str, device: str) -> None:
+    """`torch.autograd.gradcheck` in float32: differences of results; twice, with equal bits."""
+    ours, _, shapes = DIFFERENTIABLE[name]
+    inputs = tuple(arguments(shapes, device))
+    assert torch.autograd.gradcheck(ours, inputs, eps=1e-2, atol=2e-3, rtol=2e-3, nondet_tol=0.0, fast_mode=False)
+
+
+def check_compiled(name: str, device: str, backend: str) -> None:
+    """One graph for all sizes, forward and backward, with the gradients of the eager call."""
+    ours, _, shapes = DIFFERENTIABLE[name]
+    torch.compiler.reset()
+    compiled = torch.compile(lambda *x: ours(*x) * 1.0, backend=backend, fullgraph=True, dynamic=True)
+    for factor in (1, 2, 3):
+        grown = tuple((shape[0] * factor, *shape[1:]) if shape == shapes[0] else shape for shape in shapes)
+        inputs, others = arguments(grown, device), arguments(grown, device)
+        ours(*inputs).sum().backward()
+        compiled(*others).sum().backward()
+        for x, one in zip(inputs, others, strict=True):
+            torch.testing.assert_close(x.grad, one.grad, rtol=1e-5, atol=1e-6)
