@@ -76,7 +76,7 @@ def norm_backward(
     h = g if weight is None else g * weight.double()
     level = torch.zeros_like(mean) if is_rms else h.mean(-1, keepdim=True)
     dx = (scale * (h - level - n * (h * n).mean(-1, keepdim=True))).to(x.dtype)
-    columns = x.shape[-1]
-    dweight = (g * n).reshape(-1, columns).sum(0)[: columns * (sums > 0)]
-    dbias = g.reshape(-1, columns).sum(0)[: columns * (sums > 1)]
+    columns, leading = x.shape[-1], list(range(x.dim() - 1))
+    dweight, dbias = ((g * n).sum(leading), g.sum(leading)) if leading else (g * n, g)
+    dweight, dbias = dweight[: columns if sums > 0 else 0], dbias[: columns if sums > 1 else 0]
     return dx.contiguous(), dweight.to(x.dtype).contiguous(), dbias.to(x.dtype, copy=True).contiguous()

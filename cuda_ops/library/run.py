@@ -14,6 +14,7 @@ from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, lanes_fo
 from cuda_ops.library.recorder import Control, Launch, record
 from cuda_ops.runtime.gpu import GpuLauncher, launcher, why_no_gpu
 from cuda_ops.runtime.launcher import Ptr
+from cuda_ops.runtime.prepared import enter_context
 
 ELEMENT_OF = {getattr(torch, element.name): element for element in ELEMENTS}
 """The element type of a torch dtype."""
@@ -96,6 +97,7 @@ def prepare(
     lanes = lanes_for(element, [misaligned], None if ladder.is_flat else columns)
     problem = Problem(element, rows, columns, lanes, architecture(device), epsilon)
     chosen = ladder.choose(problem, version or None)
+    enter_context(device)
     with torch.cuda.device(device):
         kernels = launcher(ladder.source(chosen), device, chosen.fused_multiply_add)
         launches = record(ladder, chosen, problem, absent, kernels.resident_blocks)

@@ -16,6 +16,8 @@ from cuda_ops.runtime.launcher import Dim3
 
 CLUSTER_DIMENSION = 4
 """CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION."""
+INVALID_CONTEXT = 201
+"""CUDA_ERROR_INVALID_CONTEXT: the thread has no context yet."""
 
 
 class _Attribute(ctypes.Structure):
@@ -92,8 +94,27 @@ class PreparedLaunch:
             self._config.stream = self._stream_of(self._device)
             self._fill(self._addresses, 0, *addresses)
             error = self._launch(self._config_pointer, self._kernel, self._pointers, None)
+            if error == INVALID_CONTEXT:
+                enter_context(self._device)
+                error = self._launch(self._config_pointer, self._kernel, self._pointers, None)
         if error:
             raise CudaOpsError(f"the driver cannot start a kernel: code {error}")
+
+
+def enter_context(device: int) -> None:
+    """Give this thread the context in which torch works on `device`, as torch does before its own first launch.
+
+    A thread of torch's autograd has none until then, if all that it needs comes from torch's allocator.
+    """
+    from cuda.bindings import driver
+
+    if int(driver.cuCtxGetCurrent()[1] or 0) != 0:
+        return
+    error, context = driver.cuDevicePrimaryCtxRetain(driver.CUdevice(device))
+    if int(error) == 0:
+        (error,) = driver.cuCtxSetCurrent(context)
+    if int(error) != 0:
+        raise CudaOpsError(f"the driver gives no context on GPU {device}: code {int(error)}")
 
 
 @cache

@@ -195,7 +195,7 @@ def _backward_of(ladder: Ladder) -> Callable[..., tuple[Any, ...]]:
 
 def _fake_gradients(gradient: Any, x: Any, weight: Any, epsilon: float, sums: int, version: int) -> Gradients:
     dx = torch.empty_like(x, memory_format=torch.contiguous_format)
-    return dx, x.new_empty(x.shape[-1] * (sums > 0)), x.new_empty(x.shape[-1] * (sums > 1))
+    return dx, *(x.new_empty(x.shape[-1] if sums > number else 0) for number in range(2))
 
 
 def _registered_backward(ladder: Ladder, is_rms: bool) -> Callable[..., Any]:
