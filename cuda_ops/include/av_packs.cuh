@@ -1,28 +1,70 @@
-// A part of a row in the registers of a group of THREADS threads, as the packs that were loaded: half precision takes half
+// A part of a row in the registers of a group of THREADS threads, as the words that were loaded: half precision takes half
 // the registers of av_row_part, and each use converts again. The layout is that of av_row_part.
 #pragma once
 #include "av_vector.cuh"
 
+// One pack as 32-bit words; a single element of half precision has a word of its own.
+template <class T, int LANES> struct av_words {
+    static constexpr int COUNT = (sizeof(T) * LANES + 3) / 4;
+    uint32_t word[COUNT];
+
+    __device__ float value(int k) const { return av_word_value(T(), word[k * int(sizeof(T)) / 4], k); }
+    __device__ void clear() {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) word[i] = 0u;
+    }
+    __device__ void load_once(const T* p) {
+        if constexpr (sizeof(T) * LANES == 16) {
+            av_load_words_once(p, word);
+        } else {
+            load(p);
+        }
+    }
+    __device__ void load(const T* p) {
+        if constexpr (sizeof(T) * LANES < 4) {
+            word[0] = reinterpret_cast<const uint16_t*>(p)[0];
+        } else {
+            const av_pack<uint32_t, COUNT> got = *reinterpret_cast<const av_pack<uint32_t, COUNT>*>(p);
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) word[i] = got.at[i];
+        }
+    }
+    // Hides from the compiler that the words are the same as before: it would else hold the converted numbers of one pass
+    // in registers until the next.
+    __device__ void stay_packed() {
+#ifndef AV_ON_CPU
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(word[i]));
+#endif
+    }
+};
+
 template <class T, int LANES, int VECTORS, int THREADS> struct av_row_packs {
     static constexpr int EACH = VECTORS * LANES;
     static constexpr int COLUMNS = THREADS * EACH;
-    av_pack<T, LANES> at[VECTORS];
+    av_words<T, LANES> at[VECTORS];
     int thread, columns;  // of the group; of the part, at most COLUMNS and a multiple of LANES
 
     __device__ int column(int v) const { return (v * THREADS + thread) * LANES; }
     __device__ bool has(int v) const { return column(v) < columns; }
-    __device__ float value(int v, int k) const { return av_to_float(at[v].at[k]); }
+    __device__ float value(int v, int k) const { return at[v].value(k); }
 
     // Elements behind the end become 0.
     __device__ void load(const T* row) {
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
             if (has(v)) {
-                at[v] = av_load_once<T, LANES>(row + column(v));
+                at[v].load_once(row + column(v));
             } else {
-#pragma unroll
-                for (int k = 0; k < LANES; ++k) at[v].at[k] = av_from_float<T>(0.0f);
+                at[v].clear();
             }
+        }
+    }
+    // To be called between two passes over the elements.
+    __device__ void stay_packed() {
+        if constexpr (sizeof(T) < 4) {
+#pragma unroll
+            for (int v = 0; v < VECTORS; ++v) at[v].stay_packed();
         }
     }
 };

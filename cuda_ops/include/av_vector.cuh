@@ -35,20 +35,34 @@ template <class T, int LANES> __device__ inline void av_store(T* p, av_pack<T, L
     *reinterpret_cast<av_pack<T, LANES>*>(p) = pack;
 }
 // Load of data that no thread reads again: it does not displace weights from the L1 cache.
-template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load_once(const T* p) {
+__device__ inline void av_load_words_once(const void* p, uint32_t (&word)[4]) {
 #ifndef AV_ON_CPU
+    asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
+        : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+        : "l"(p));
+#else
+    for (int i = 0; i < 4; ++i) word[i] = reinterpret_cast<const uint32_t*>(p)[i];
+#endif
+}
+template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load_once(const T* p) {
     if constexpr (sizeof(T) * LANES == 16) {
         union {
             uint32_t word[4];
             av_pack<T, LANES> pack;
         } got;
-        asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
-            : "=r"(got.word[0]), "=r"(got.word[1]), "=r"(got.word[2]), "=r"(got.word[3])
-            : "l"(p));
+        av_load_words_once(p, got.word);
         return got.pack;
+    } else {
+        return av_load<T, LANES>(p);
     }
-#endif
-    return av_load<T, LANES>(p);
+}
+// Element k of a word that holds one float or two numbers of half precision; the first argument tells which.
+__device__ inline float av_word_value(float, uint32_t word, int) { return __uint_as_float(word); }
+__device__ inline float av_word_value(av_bf16, uint32_t word, int k) {
+    return __uint_as_float(k % 2 == 0 ? word << 16 : word & 0xffff0000u);
+}
+__device__ inline float av_word_value(av_half, uint32_t word, int k) {
+    return av_to_float(av_half{uint16_t(k % 2 == 0 ? word : word >> 16)});
 }
 
 template <class T, int LANES> __device__ inline void av_unpack(av_pack<T, LANES> pack, float* x) {

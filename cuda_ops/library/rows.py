@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cuda_ops.library.ladder import Launch, Problem, Version
+from cuda_ops.library.ladder import PACK_BYTES, Launch, Problem, Version
 from cuda_ops.runtime.launcher import ceil_div
 
 EACH_MAX = 32
-"""Elements of a row that a thread holds in registers, at most."""
+"""Elements of a row that a thread holds in registers, at most; in a cluster 64 of half precision."""
 WARPS = 4
 """Rows per block, where a warp takes a row."""
 WARP_COLUMNS_MAX = 32 * EACH_MAX
@@ -36,21 +36,28 @@ def vectors_per_lane(problem: Problem) -> int:
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `BLOCK_COLUMNS_MAX` elements: 16 elements per thread, 32 if that needs over 512 threads."""
-    each = max(16 if problem.columns <= 512 * 16 else EACH_MAX, problem.lanes)
+    """A row of at most `BLOCK_COLUMNS_MAX` elements: 64 bytes per thread, or 32 elements, to need 512 threads at most."""
+    each = 64 // problem.element.size_bytes
+    each = max(each if problem.columns <= 512 * each else EACH_MAX, problem.lanes)
     vectors = each // problem.lanes
     threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
     return Spread(vectors, threads)
 
 
 def for_cluster(problem: Problem) -> Spread:
-    """A row of at most `CLUSTER_COLUMNS_MAX` elements: the fewest blocks of 512 threads, else 8 of 1,024."""
-    vectors = EACH_MAX // problem.lanes
+    """A row of at most `CLUSTER_COLUMNS_MAX` elements: the fewest blocks of 512 threads, else 8 of 1,024.
+
+    A thread holds 128 bytes of a row of full packs: of half precision, blocks of 256 threads are as long.
+    """
+    has_full_packs = problem.lanes * problem.element.size_bytes == PACK_BYTES
+    each = 128 // problem.element.size_bytes if has_full_packs else EACH_MAX
+    threads = 512 * EACH_MAX // each
     blocks = 2
-    while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * EACH_MAX:
+    while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * threads * each:
         blocks *= 2
-    threads = 512 if problem.columns <= blocks * 512 * EACH_MAX else 1024
-    return Spread(vectors, threads, blocks)
+    if problem.columns > blocks * threads * each:
+        threads *= 2
+    return Spread(each // problem.lanes, threads, blocks)
 
 
 def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:

@@ -18,7 +18,7 @@ from cuda_ops.library.norm_backward import ladder as norm_backward
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from cuda_ops.library.reduce import ladder as reduce
 from cuda_ops.library.reduce.ladder import DOT, SUM
-from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, EACH_MAX, WARP_COLUMNS_MAX, Spread
+from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, WARP_COLUMNS_MAX, Spread
 from cuda_ops.library.softmax import ladder as softmax
 from cuda_ops.library.softmax.ladder import SOFTMAX
 from cuda_ops.library.softmax_backward import ladder as softmax_backward
@@ -123,11 +123,15 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(is_dot, t, u)) for t, u in pairs]
     warp, spread = _rules(ladder)
+    more = list(_pipelines(ladder, problem)) if ladder.folder == "norm_backward" else []
     if problem.columns <= WARP_COLUMNS_MAX:
         found = [Shape(f"{warps} warps", ladder.versions[2], warp(warps)) for warps in (1, 2, 4, 8)]
-        return found + [_spread_shape(ladder, one, spread) for one in _spreads(problem, (8, 16)) if one.blocks == 1]
-    each = (8, 16, EACH_MAX) if ladder.folder in ("softmax", "norm") else (8, 16)
-    return [_spread_shape(ladder, one, spread) for one in _spreads(problem, each)]
+        found += [_spread_shape(ladder, one, spread) for one in _spreads(problem, (8, 16)) if one.blocks == 1]
+        return found + more
+    each = (8, 16, 32) if ladder.folder in ("softmax", "norm") else (8, 16)
+    if problem.element.size_bytes == 2:
+        each = (16, 32, 64) if ladder.folder in ("softmax", "norm") else (8, 16, 32)
+    return [_spread_shape(ladder, one, spread) for one in _spreads(problem, each)] + more
 
 
 def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Launch]]:
@@ -141,9 +145,28 @@ def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Lau
     return partial(module.warp, is_rms), partial(module.spread, is_rms)
 
 
+def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
+    """Shapes of version 6 of the norms' gradients."""
+    is_rms = ladder is RMS_NORM_BACKWARD
+    for stages in (1, 2, 3):
+        for each in (8, 16):
+            for threads in (32, 64, 128, 256, 512, 1024):
+                blocks = problem.columns // (each * threads)
+                is_whole = blocks * each * threads == problem.columns and blocks in (1, 2, 4, CLUSTER_BLOCKS_MAX)
+                if is_whole and (blocks == 1 or threads >= 256) and each >= problem.lanes:
+                    one = Spread(each // problem.lanes, threads, blocks)
+                    rule = norm_backward.pipelined(is_rms, _always(one), stages)
+                    title = f"{blocks} x {threads} threads, {one.vectors} packs, {stages} stages"
+                    yield Shape(title, ladder.versions[5], rule)
+
+
+def _always(spread: Spread) -> Callable[[Problem], Spread]:
+    return lambda problem: spread
+
+
 def _spread_shape(ladder: Ladder, spread: Spread, rule: Callable[[Any], Launch]) -> Shape:
     title = f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
-    return Shape(title, ladder.versions[3 if spread.blocks == 1 else 4], rule(lambda problem: spread))
+    return Shape(title, ladder.versions[3 if spread.blocks == 1 else 4], rule(_always(spread)))
 
 
 def _spreads(problem: Problem, each_of: tuple[int, ...]) -> Iterator[Spread]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuda_ops.library import rows
-from cuda_ops.library.ladder import BFLOAT16, PACK_BYTES, Ladder, Launch, Problem, Version
+from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
@@ -55,23 +55,6 @@ def spread(is_rms: bool, rule: Any) -> Launch:
     return launch
 
 
-REREAD_FROM_COLUMNS = 16 * 1024
-"""Rows of bfloat16 from which LayerNorm is faster if it loads the row twice (H100)."""
-
-
-def _preferred(problem: Problem, is_rms: bool) -> int:
-    """The number of the fastest version.
-
-    LayerNorm of bfloat16 needs 73 registers per thread or more to hold a long row: one block of 512 threads fills a
-    processor. Version 2, which loads the row twice, is up to 40 % faster there. float16 is not timed yet.
-    """
-    has_full_packs = problem.lanes * problem.element.size_bytes == PACK_BYTES
-    is_long = problem.element == BFLOAT16 and problem.columns >= REREAD_FROM_COLUMNS
-    if not is_rms and is_long and has_full_packs:
-        return 2
-    return rows.preferred(problem, any_length=2, warp=3, block=4, cluster=5)
-
-
 def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
     return Ladder(
         name=name,
@@ -80,7 +63,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("x", "weight", "bias", "out"),
         moved_bytes=lambda problem: 2 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=lambda problem: _preferred(problem, is_rms),
+        preferred=lambda problem: rows.preferred(problem, any_length=2, warp=3, block=4, cluster=5),
         versions=(
             Version(
                 1,
@@ -103,9 +86,8 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 warp(is_rms),
                 spread(is_rms, rows.for_block),
                 spread(is_rms, rows.for_cluster),
-                cluster_limit="Weights and biases come from the L2 cache again for every row. LayerNorm of bfloat16 "
-                "needs so many registers that a processor holds one block of 512 threads; counters have not yet told "
-                "what it costs.",
+                cluster_limit="Weights and biases come from the L2 cache again for every row, and nothing is loaded "
+                "while a block waits for its cluster.",
             ),
         ),
     )

@@ -13,6 +13,8 @@ norm_warp(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int 
     part.thread = av_lane(), part.columns = columns;
     part.load(x + row * columns);
     const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(av_sum_of(part)) / float(columns);
+    part.stay_packed();
     const float squares = av_reduce_warp<av_sum>(av_sum_of_squares(part, mean));
+    part.stay_packed();
     av_norm_store(part, mean, 1.0f / sqrtf(squares / float(columns) + epsilon), weight, bias, out + row * columns);
 }

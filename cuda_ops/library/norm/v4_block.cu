@@ -15,6 +15,8 @@ norm_block(const T* x, const T* weight, const T* bias, T* out, int columns, floa
     part.load(x + begin);
     const float mean =
         IS_RMS ? 0.0f : av_reduce_block<av_sum, THREADS>(av_sum_of(part), slots_mean) / float(columns);
+    part.stay_packed();
     const float squares = av_reduce_block<av_sum, THREADS>(av_sum_of_squares(part, mean), slots_squares);
+    part.stay_packed();
     av_norm_store(part, mean, 1.0f / sqrtf(squares / float(columns) + epsilon), weight, bias, out + begin);
 }

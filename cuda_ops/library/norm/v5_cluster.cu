@@ -7,7 +7,7 @@
 #include "av_welford.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, bool IS_RMS>
-__global__ void __launch_bounds__(THREADS, 1024 / THREADS)
+__global__ void __launch_bounds__(THREADS, (VECTORS * LANES > 32 ? 768 : 1024) / THREADS)
 norm_cluster(const T* x, const T* weight, const T* bias, T* out, int columns, float epsilon) {
     AV_SHARED_ARRAY(float, slots_mean, 32);
     AV_SHARED_ARRAY(float, slots_squares, 32);
@@ -21,6 +21,7 @@ norm_cluster(const T* x, const T* weight, const T* bias, T* out, int columns, fl
     float mean = 0.0f;
     if (!IS_RMS)
         mean = av_reduce_block<av_sum, THREADS>(av_sum_of(part), slots_mean) / float(part.columns > 0 ? part.columns : 1);
+    part.stay_packed();
     const float squares = av_reduce_block<av_sum, THREADS>(av_sum_of_squares(part, mean), slots_squares);
     av_exchange_in_cluster<BLOCKS>(make_float2(mean, squares), parts);
     av_moments all = {0.0f, 0.0f, 0.0f};
@@ -30,5 +31,6 @@ norm_cluster(const T* x, const T* weight, const T* bias, T* out, int columns, fl
         all = av_moments_join(all, {float(count), parts[i].x, parts[i].y});
     }
     const float scale = 1.0f / sqrtf(all.squares / float(columns) + epsilon);
+    part.stay_packed();
     av_norm_store(part, all.mean, scale, weight ? weight + first : nullptr, bias ? bias + first : nullptr, out + begin);
 }

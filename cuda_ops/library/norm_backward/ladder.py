@@ -14,6 +14,10 @@ EACH = 16
 """Elements of a row that a thread holds in versions 4 and 5."""
 BLOCK_COLUMNS_MAX = 512 * EACH
 CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
+STAGES = 2
+"""Rows that are on their way while one is computed, in version 6."""
+PIPELINE_BYTES_MAX = 200 << 10
+"""Shared memory of a block for rows on their way."""
 PARTIAL_ELEMENTS = 1 << 22
 """Elements of all rows of partial sums together, about."""
 
@@ -129,6 +133,34 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
     return launch
 
 
+def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STAGES) -> Launch:
+    """Launch rule of version 6: `stages` rows are on their way to shared memory, fewer if they do not fit."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        chosen = rule(problem)
+        row_bytes = 2 * chosen.vectors * problem.lanes * chosen.threads * problem.element.size_bytes
+        depth = max(1, min(stages, PIPELINE_BYTES_MAX // row_bytes))
+
+        def kernel(problem: Problem, sums: int) -> str:
+            packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {chosen.blocks}, {depth}"
+            return f"norm_backward_pipelined<{problem.element.cuda}, {packs}, {_flag(is_rms)}, {sums}>"
+
+        _persistent(is_rms, kernel, chosen.threads, 1, chosen.blocks, lambda sums: depth * row_bytes)(
+            launcher, problem, arrays
+        )
+
+    return launch
+
+
+def for_pipeline(problem: Problem) -> Spread:
+    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks of 512 threads, else 8."""
+    blocks = 1
+    while blocks < rows.CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * EACH:
+        blocks *= 2
+    threads = ceil_div(ceil_div(problem.columns, EACH * blocks), 32) * 32
+    return Spread(EACH // problem.lanes, threads, blocks)
+
+
 def for_block(problem: Problem) -> Spread:
     """A row of at most `BLOCK_COLUMNS_MAX` elements: 16 elements per thread, 8 up to 2,048 columns."""
     each = max(8 if problem.columns <= 256 * 8 else EACH, problem.lanes)
@@ -216,6 +248,20 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
                 architecture_min=90,
                 instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+            ),
+            Version(
+                6,
+                "pipelined",
+                change="The next rows are copied to shared memory while a row is computed. One reduction per row "
+                "instead of three.",
+                why="The memory is never idle while a block waits at a barrier, and there are fewer barriers. Rows "
+                "take no registers while they are on their way.",
+                limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
+                "blocks.",
+                launch=pipelined(is_rms, for_pipeline),
+                fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
+                architecture_min=90,
+                instructions=("LDGSTS.E.BYPASS.128", "STG.E.128"),
             ),
         ),
     )

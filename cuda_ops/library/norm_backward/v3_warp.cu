@@ -5,7 +5,7 @@
 #include "av_norm_backward.cuh"
 
 template <class T, int LANES, int VECTORS, int WARPS, bool IS_RMS, int SUMS>
-__global__ void __launch_bounds__(WARPS * 32)
+__global__ void __launch_bounds__(WARPS * 32, WARPS < 8 ? 12 / WARPS : 1)
 norm_backward_warp(const T* gradient, const T* x, const T* __restrict__ weight, T* dx, float* partials, int64_t rows,
                    int columns, float epsilon) {
     AV_SHARED_ARRAY(float, sums, (SUMS > 0 ? SUMS * VECTORS * LANES * 32 : 1));
@@ -17,11 +17,14 @@ norm_backward_warp(const T* gradient, const T* x, const T* __restrict__ weight, 
         v.load(x + row * columns);
         g.load(gradient + row * columns);
         const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(av_sum_of(v)) / float(columns);
+        v.stay_packed();
         const float squares = av_reduce_warp<av_sum>(av_sum_of_squares(v, mean));
         const float scale = 1.0f / sqrtf(squares / float(columns) + epsilon);
+        v.stay_packed();
         float2 h = av_sums_of_h(g, v, weight, mean, scale);
         h.x = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(h.x) / float(columns);
         h.y = av_reduce_warp<av_sum>(h.y) / float(columns);
+        v.stay_packed(), g.stay_packed();
         av_norm_backward_store(g, v, weight, mean, scale, h, dx + row * columns, own);
     }
     if (SUMS == 0) return;

@@ -20,10 +20,13 @@ norm_backward_block(const T* gradient, const T* x, const T* __restrict__ weight,
         g.load(gradient + row * columns);
         const float mean =
             IS_RMS ? 0.0f : av_reduce_block<av_sum, THREADS>(av_sum_of(v), slots_mean) / float(columns);
+        v.stay_packed();
         const float squares = av_reduce_block<av_sum, THREADS>(av_sum_of_squares(v, mean), slots_squares);
         const float scale = 1.0f / sqrtf(squares / float(columns) + epsilon);
+        v.stay_packed();
         float2 h = av_reduce_pair_block<THREADS>(av_sums_of_h(g, v, weight, mean, scale), slots_h);
         h = make_float2(IS_RMS ? 0.0f : h.x / float(columns), h.y / float(columns));
+        v.stay_packed(), g.stay_packed();
         av_norm_backward_store(g, v, weight, mean, scale, h, dx + row * columns, own);
     }
     if (SUMS > 0) own.template store<LANES>(v, partials + int64_t(blockIdx.x) * 2 * columns, columns);

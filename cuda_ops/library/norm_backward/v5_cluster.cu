@@ -31,6 +31,7 @@ norm_backward_cluster(const T* gradient, const T* x, const T* __restrict__ weigh
         float mean = 0.0f;
         if (!IS_RMS)
             mean = av_reduce_block<av_sum, THREADS>(av_sum_of(v), slots_mean) / float(v.columns > 0 ? v.columns : 1);
+        v.stay_packed();
         const float part = av_reduce_block<av_sum, THREADS>(av_sum_of_squares(v, mean), slots_squares);
         av_tell_cluster<BLOCKS>(make_float2(mean, part), moments);
         av_moments all = {0.0f, 0.0f, 0.0f};
@@ -42,6 +43,7 @@ norm_backward_cluster(const T* gradient, const T* x, const T* __restrict__ weigh
         }
         mean = all.mean;
         const float scale = 1.0f / sqrtf(all.squares / float(columns) + epsilon);
+        v.stay_packed();
         const float2 in_block = av_reduce_pair_block<THREADS>(av_sums_of_h(g, v, own_weight, mean, scale), slots_h);
         av_tell_cluster<BLOCKS>(in_block, pairs);
         float2 h = make_float2(0.0f, 0.0f);
@@ -51,6 +53,7 @@ norm_backward_cluster(const T* gradient, const T* x, const T* __restrict__ weigh
             h = make_float2(h.x + one.x, h.y + one.y);
         }
         h = make_float2(IS_RMS ? 0.0f : h.x / float(columns), h.y / float(columns));
+        v.stay_packed(), g.stay_packed();
         av_norm_backward_store(g, v, own_weight, mean, scale, h, dx + begin, own);
     }
     if (SUMS > 0) own.template store<LANES>(v, partials + int64_t(blockIdx.x / BLOCKS) * 2 * columns + first, columns);

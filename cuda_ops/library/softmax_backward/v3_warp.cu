@@ -12,5 +12,6 @@ softmax_backward_warp(const T* gradient, const T* y, T* out, int64_t rows, int c
     a.load(gradient + row * columns);
     b.load(y + row * columns);
     const float sum = av_reduce_warp<av_sum>(av_sum_of_products(a, b));
+    a.stay_packed(), b.stay_packed();
     av_softmax_backward_store(a, b, sum, out + row * columns);
 }

@@ -12,5 +12,6 @@ softmax_backward_block(const T* gradient, const T* y, T* out, int columns) {
     a.load(gradient + begin);
     b.load(y + begin);
     const float sum = av_reduce_block<av_sum, THREADS>(av_sum_of_products(a, b), slots);
+    a.stay_packed(), b.stay_packed();
     av_softmax_backward_store(a, b, sum, out + begin);
 }

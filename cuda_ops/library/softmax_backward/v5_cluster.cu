@@ -21,5 +21,6 @@ softmax_backward_cluster(const T* gradient, const T* y, T* out, int columns) {
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < BLOCKS; ++i) sum += parts[i].x;
+    a.stay_packed(), b.stay_packed();
     av_softmax_backward_store(a, b, sum, out + begin);
 }

@@ -1,0 +1,32 @@
+// Copies from global to shared memory that need no register and that a thread does not wait for (cp.async, sm_80).
+#pragma once
+#include "av_vector.cuh"
+
+// One pack, by the thread that will read it. A pack of two bytes is copied at once: there is no such instruction for it.
+template <class T, int LANES> __device__ inline void av_copy_async(T* shared, const T* global) {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
+    const unsigned to = unsigned(__cvta_generic_to_shared(shared));
+    constexpr int BYTES = sizeof(T) * LANES;
+    if constexpr (BYTES == 16) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(global) : "memory");
+    } else if constexpr (BYTES >= 4) {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(to), "l"(global), "n"(BYTES) : "memory");
+    } else {
+        av_store<T, LANES>(shared, av_load<T, LANES>(global));
+    }
+#else
+    av_store<T, LANES>(shared, av_load<T, LANES>(global));
+#endif
+}
+// Ends a group of copies of this thread.
+__device__ inline void av_commit_copies() {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+// Waits until all groups of this thread have arrived but the last LATER ones.
+template <int LATER> __device__ inline void av_wait_for_copies() {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");
+#endif
+}
