@@ -1,26 +1,26 @@
-// A reduction over the grid in one launch: each block leaves a partial sum, and the block that comes last adds them.
+// A reduction over the grid in one launch: each block leaves a partial result, and the block that comes last joins them.
 //
-// Thread 0 writes the partial sum, then adds 1 to the counter with release and acquire: the block that finds all others
-// counted sees their sums. Which block that is varies from run to run, but the order of its additions does not. It sets
+// Thread 0 writes the partial result, then adds 1 to the counter with release and acquire: the block that finds all others
+// counted sees their results. Which block that is varies from run to run, but the order in which it joins does not. It sets
 // the counter to zero again, which the next launch on this stream finds.
 #pragma once
-#include "av_reduce.cuh"
+#include "av_reduction.cuh"
 #include "av_vector.cuh"
 
-template <class T, int THREADS>
-__device__ inline void av_finish_in_last_block(double sum, double* partials, unsigned* counter, T* out) {
+template <class T, class F, int THREADS>
+__device__ inline void av_finish_in_last_block(double own, double* partials, unsigned* counter, T* out, int64_t count) {
     AV_SHARED(bool, is_last);
     AV_SHARED_ARRAY(double, slots, 32);
     if (threadIdx.x == 0) {
-        partials[blockIdx.x] = sum;
+        partials[blockIdx.x] = own;
         is_last = av_add_acquire_release(counter, 1u) == gridDim.x - 1;
     }
     __syncthreads();
     if (!is_last) return;
-    double total = 0.0;
-    for (int i = threadIdx.x; i < gridDim.x; i += THREADS) total += __ldcg(&partials[i]);
-    total = av_reduce_block<av_sum, THREADS>(total, slots);
+    double total = F::template identity<double>();
+    for (int i = threadIdx.x; i < gridDim.x; i += THREADS) total = F::join(total, __ldcg(&partials[i]));
+    total = av_reduce_block<F, THREADS>(total, slots);
     if (threadIdx.x != 0) return;
-    out[0] = av_from_float<T>(float(total));
+    out[0] = av_from_float<T>(float(F::finish(total, count)));
     *counter = 0u;
 }

@@ -27,3 +27,19 @@ template <int THREADS> __device__ inline av_softmax_state av_softmax_join_block(
     for (int i = 1; i < THREADS / 32; ++i) own = av_softmax_join(own, {slots[i].x, slots[i].y});
     return own;
 }
+
+// The steps on the part of a row that a thread holds: exponentials, or with IS_LOG the exponents; their sum; the result.
+template <bool IS_LOG, class Part> __device__ inline void av_softmax_exponentials(Part& part, float shift) {
+#pragma unroll
+    for (int i = 0; i < part.EACH; ++i) part.at[i] = IS_LOG ? part.at[i] - shift : expf(part.at[i] - shift);
+}
+template <bool IS_LOG, class Part> __device__ inline float av_softmax_sum(const Part& part) {
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < part.EACH; ++i) sum += IS_LOG ? expf(part.at[i]) : part.at[i];
+    return sum;
+}
+template <bool IS_LOG, class Part> __device__ inline void av_softmax_finish(Part& part, float factor, float log_sum) {
+#pragma unroll
+    for (int i = 0; i < part.EACH; ++i) part.at[i] = IS_LOG ? part.at[i] - log_sum : part.at[i] * factor;
+}

@@ -7,9 +7,10 @@ from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_B
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
-from cuda_ops.library.reduce.ladder import DOT, SUM
-from cuda_ops.library.softmax.ladder import SOFTMAX
-from cuda_ops.library.softmax_backward.ladder import SOFTMAX_BACKWARD
+from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
+from cuda_ops.library.reduce.ladder import DOT, MAX, MEAN, SUM
+from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
+from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 
 LADDERS = (
     ADD,
@@ -17,12 +18,17 @@ LADDERS = (
     SIGMOID,
     SUM,
     DOT,
+    MAX,
+    MEAN,
     SOFTMAX,
+    LOG_SOFTMAX,
     LAYER_NORM,
     RMS_NORM,
+    LAYER_NORM_SOFTMAX,
     RELU_BACKWARD,
     SIGMOID_BACKWARD,
     SOFTMAX_BACKWARD,
+    LOG_SOFTMAX_BACKWARD,
     LAYER_NORM_BACKWARD,
     RMS_NORM_BACKWARD,
 )

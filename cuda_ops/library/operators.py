@@ -8,8 +8,9 @@ from typing import Any
 from cuda_ops.library.activation.op import relu, relu_backward, sigmoid, sigmoid_backward
 from cuda_ops.library.add.op import add
 from cuda_ops.library.norm.op import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
-from cuda_ops.library.reduce.op import dot, sum_of
-from cuda_ops.library.softmax.op import softmax, softmax_backward
+from cuda_ops.library.norm_softmax.op import layer_norm_softmax
+from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of
+from cuda_ops.library.softmax.op import log_softmax, log_softmax_backward, softmax, softmax_backward
 
 OPERATORS: dict[str, Callable[..., Any]] = {
     "add": add,
@@ -17,12 +18,17 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "sigmoid": sigmoid,
     "sum": sum_of,
     "dot": dot,
+    "max": max_of,
+    "mean": mean_of,
     "softmax": softmax,
+    "log_softmax": log_softmax,
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
+    "layer_norm_softmax": layer_norm_softmax,
     "relu_backward": relu_backward,
     "sigmoid_backward": sigmoid_backward,
     "softmax_backward": softmax_backward,
+    "log_softmax_backward": log_softmax_backward,
     "layer_norm_backward": layer_norm_backward,
     "rms_norm_backward": rms_norm_backward,
 }

@@ -25,6 +25,11 @@ def sum_of(x: torch.Tensor) -> torch.Tensor:
     return x.double().sum().to(x.dtype)
 
 
+def mean_of(x: torch.Tensor) -> torch.Tensor:
+    """The mean of all elements, without dimensions."""
+    return x.double().mean().to(x.dtype)
+
+
 def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """The sum of x * y over two vectors, without dimensions."""
     return (x.double() * y.double()).sum().to(x.dtype)
@@ -39,6 +44,15 @@ def layer_norm(x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor 
     """LayerNorm over the last dimension."""
     factor, more = (None if part is None else part.double() for part in (weight, bias))
     return torch.nn.functional.layer_norm(x.double(), x.shape[-1:], factor, more, epsilon).to(x.dtype)
+
+
+def layer_norm_softmax(
+    x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None, epsilon: float
+) -> torch.Tensor:
+    """Softmax of LayerNorm over the last dimension."""
+    factor, more = (None if part is None else part.double() for part in (weight, bias))
+    normed = torch.nn.functional.layer_norm(x.double(), x.shape[-1:], factor, more, epsilon)
+    return torch.softmax(normed, -1).to(x.dtype)
 
 
 def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, epsilon: float) -> torch.Tensor:
@@ -57,6 +71,17 @@ def sigmoid_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     """gradient * out * (1 - out)."""
     wide = out.double()
     return (gradient.double() * wide * (1.0 - wide)).to(gradient.dtype)
+
+
+def log_softmax(x: torch.Tensor) -> torch.Tensor:
+    """The logarithm of softmax over the last dimension."""
+    return torch.log_softmax(x.double(), -1).to(x.dtype)
+
+
+def log_softmax_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
+    """gradient - e^out * sum of gradient, over the last dimension."""
+    g = gradient.double()
+    return (g - torch.exp(out.double()) * g.sum(-1, keepdim=True)).to(gradient.dtype)
 
 
 def softmax_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:

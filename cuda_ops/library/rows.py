@@ -20,6 +20,11 @@ ONE_BLOCK_THREADS = 512
 ROWS_MAX = (2**31 - 1) // CLUSTER_BLOCKS_MAX
 
 
+def flag(value: bool) -> str:
+    """A template argument."""
+    return "true" if value else "false"
+
+
 @dataclass(frozen=True, slots=True)
 class Spread:
     """`blocks` blocks of `threads` threads for each row; each thread holds `vectors` packs."""
@@ -36,7 +41,7 @@ def vectors_per_lane(problem: Problem) -> int:
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `BLOCK_COLUMNS_MAX` elements: 64 bytes per thread, or 32 elements, to need 512 threads at most."""
+    """A row of at most `BLOCK_COLUMNS_MAX` elements: 64 bytes per thread, or 32 elements, for 512 threads at most."""
     each = 64 // problem.element.size_bytes
     each = max(each if problem.columns <= 512 * each else EACH_MAX, problem.lanes)
     vectors = each // problem.lanes

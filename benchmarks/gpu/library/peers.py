@@ -19,12 +19,19 @@ TORCH: dict[str, Callable[..., Any]] = {
     "sigmoid": torch.sigmoid,
     "sum": torch.sum,
     "dot": torch.dot,
+    "max": torch.max,
+    "mean": torch.mean,
     "softmax": lambda x: functional.softmax(x, -1),
+    "log_softmax": lambda x: functional.log_softmax(x, -1),
     "layer_norm": lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
     "rms_norm": lambda x, weight: functional.rms_norm(x, x.shape[-1:], weight, EPSILON),
+    "layer_norm_softmax": lambda x, weight, bias: functional.softmax(
+        functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON), -1
+    ),
     "relu_backward": lambda gradient, y: torch.ops.aten.threshold_backward(gradient, y, 0),
     "sigmoid_backward": torch.ops.aten.sigmoid_backward,
     "softmax_backward": lambda gradient, y: torch.ops.aten._softmax_backward_data(gradient, y, -1, y.dtype),
+    "log_softmax_backward": lambda gradient, y: torch.ops.aten._log_softmax_backward_data(gradient, y, -1, y.dtype),
     "layer_norm_backward": lambda gradient, x, weight, mean, scale: torch.ops.aten.native_layer_norm_backward(
         gradient, x, x.shape[-1:], mean, scale, weight, weight, [True, True, True]
     ),

@@ -16,17 +16,20 @@ from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward import ladder as norm_backward
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
+from cuda_ops.library.norm_softmax import ladder as norm_softmax
+from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
 from cuda_ops.library.reduce import ladder as reduce
-from cuda_ops.library.reduce.ladder import DOT, SUM
+from cuda_ops.library.reduce.ladder import DOT, MAX, MEAN, SUM
 from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, WARP_COLUMNS_MAX, Spread
 from cuda_ops.library.softmax import ladder as softmax
-from cuda_ops.library.softmax.ladder import SOFTMAX
+from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
 from cuda_ops.library.softmax_backward import ladder as softmax_backward
-from cuda_ops.library.softmax_backward.ladder import SOFTMAX_BACKWARD
+from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 
 EPSILON = 1e-5
 ROW_BYTES = 256 << 20
 """Bytes of the rows of one problem."""
+REDUCTIONS = (SUM, DOT, MAX, MEAN)
 COLUMNS = (4096, 131072, 1024, 32768, 16384, 8192, 65536, 262144)
 
 
@@ -57,14 +60,14 @@ def cases() -> Iterator[Case]:
     for ladder in (ADD, RELU, SIGMOID):
         yield Case(ladder, FLOAT32, 1, 1 << 28, is_swept=ladder is not RELU)
         yield Case(ladder, BFLOAT16, 1, 1 << 28, is_swept=ladder is not RELU)
-    for ladder in (SUM, DOT):
-        yield Case(ladder, FLOAT32, 1, 1 << 30, is_swept=True)
+    for ladder in REDUCTIONS:
+        yield Case(ladder, FLOAT32, 1, 1 << 30, is_swept=ladder in (SUM, DOT))
         yield Case(ladder, BFLOAT16, 1, 1 << 30, is_swept=ladder is SUM)
     for columns in COLUMNS:
-        for ladder in (SOFTMAX, LAYER_NORM, RMS_NORM):
+        for ladder in (SOFTMAX, LAYER_NORM, RMS_NORM, LOG_SOFTMAX, LAYER_NORM_SOFTMAX):
             for element in (FLOAT32, BFLOAT16):
                 rows = ROW_BYTES // element.size_bytes // columns
-                yield Case(ladder, element, rows, columns, is_swept=ladder is not RMS_NORM)
+                yield Case(ladder, element, rows, columns, is_swept=ladder in (SOFTMAX, LAYER_NORM))
 
 
 def backward_cases() -> Iterator[Case]:
@@ -73,10 +76,10 @@ def backward_cases() -> Iterator[Case]:
         for element in (FLOAT32, BFLOAT16):
             yield Case(ladder, element, 1, 1 << 28)
     for columns in COLUMNS:
-        for ladder in (SOFTMAX_BACKWARD, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD):
+        for ladder in (SOFTMAX_BACKWARD, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD, LOG_SOFTMAX_BACKWARD):
             for element in (FLOAT32, BFLOAT16):
                 rows = ROW_BYTES // element.size_bytes // columns
-                yield Case(ladder, element, rows, columns, is_swept=ladder is not RMS_NORM_BACKWARD)
+                yield Case(ladder, element, rows, columns, is_swept=ladder is LAYER_NORM_BACKWARD)
 
 
 def inputs_for(case: Case, seed: int) -> list[Any]:
@@ -86,11 +89,17 @@ def inputs_for(case: Case, seed: int) -> list[Any]:
     torch.manual_seed(seed)
     dtype = getattr(torch, case.element.name)
     shape = (case.columns,) if case.ladder.is_flat else (case.rows, case.columns)
-    arrays = 2 if {"y", "gradient"} & set(case.ladder.inputs) and case.ladder is not SUM else 1
-    weights = {"layer_norm": 2}.get(case.ladder.name, int("weight" in case.ladder.inputs))
+    arrays = (
+        2
+        if case.ladder is DOT or ({"y", "gradient"} & set(case.ladder.inputs) and case.ladder not in REDUCTIONS)
+        else 1
+    )
+    weights = len({"weight", "bias"} & set(case.ladder.inputs)) - int(case.ladder is RMS_NORM)
     made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(arrays)]
     if case.ladder is SOFTMAX_BACKWARD:
         made[1] = torch.softmax(made[1], -1)
+    if case.ladder is LOG_SOFTMAX_BACKWARD:
+        made[1] = torch.log_softmax(made[1], -1)
     return made + [torch.randn(case.columns, device="cuda", dtype=dtype) for _ in range(weights)]
 
 
@@ -118,17 +127,24 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
     if ladder in (ADD, RELU, SIGMOID, RELU_BACKWARD, SIGMOID_BACKWARD):
         template = "add_tile<" if ladder is ADD else f"{ladder.folder}_tile<av_{ladder.name}, "
         return [Shape(f"{unroll} packs", ladder.versions[-1], flat.tile(template, unroll)) for unroll in (1, 2, 4, 8)]
-    if ladder in (SUM, DOT):
-        is_dot = "true" if ladder is DOT else "false"
+    if ladder in REDUCTIONS:
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
-        return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(is_dot, t, u)) for t, u in pairs]
+        functor = f"av_{ladder.name}_all"
+        return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
+    if ladder is LAYER_NORM_SOFTMAX:
+        rule = norm_softmax.spread
+        few = (16, 32) if problem.element.size_bytes == 4 else (32, 64)
+        return [
+            Shape(_title(one), ladder.versions[1 if one.blocks == 1 else 2], rule(_always(one)))
+            for one in _spreads(problem, few)
+        ]
     warp, spread = _rules(ladder)
     more = list(_pipelines(ladder, problem)) if ladder.folder == "norm_backward" else []
     if problem.columns <= WARP_COLUMNS_MAX:
         found = [Shape(f"{warps} warps", ladder.versions[2], warp(warps)) for warps in (1, 2, 4, 8)]
         found += [_spread_shape(ladder, one, spread) for one in _spreads(problem, (8, 16)) if one.blocks == 1]
         return found + more
-    each = (8, 16, 32) if ladder.folder in ("softmax", "norm") else (8, 16)
+    each: tuple[int, ...] = (8, 16, 32) if ladder.folder in ("softmax", "norm") else (8, 16)
     if problem.element.size_bytes == 2:
         each = (16, 32, 64) if ladder.folder in ("softmax", "norm") else (8, 16, 32)
     return [_spread_shape(ladder, one, spread) for one in _spreads(problem, each)] + more
@@ -136,13 +152,15 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
 
 def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Launch]]:
     """The launch rules of versions 3, and 4 and 5."""
-    if ladder is SOFTMAX:
-        return softmax.warp, softmax.spread
-    if ladder is SOFTMAX_BACKWARD:
-        return softmax_backward.warp, softmax_backward.spread
-    module: Any = norm if ladder.folder == "norm" else norm_backward
-    is_rms = ladder in (RMS_NORM, RMS_NORM_BACKWARD)
-    return partial(module.warp, is_rms), partial(module.spread, is_rms)
+    modules: dict[str, Any] = {
+        "softmax": softmax,
+        "softmax_backward": softmax_backward,
+        "norm": norm,
+        "norm_backward": norm_backward,
+    }
+    module = modules[ladder.folder]
+    is_other = ladder in (LOG_SOFTMAX, LOG_SOFTMAX_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD)
+    return partial(module.warp, is_other), partial(module.spread, is_other)
 
 
 def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
@@ -160,13 +178,16 @@ def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
                     yield Shape(title, ladder.versions[5], rule)
 
 
+def _title(spread: Spread) -> str:
+    return f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
+
+
 def _always(spread: Spread) -> Callable[[Problem], Spread]:
     return lambda problem: spread
 
 
 def _spread_shape(ladder: Ladder, spread: Spread, rule: Callable[[Any], Launch]) -> Shape:
-    title = f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
-    return Shape(title, ladder.versions[3 if spread.blocks == 1 else 4], rule(_always(spread)))
+    return Shape(_title(spread), ladder.versions[3 if spread.blocks == 1 else 4], rule(_always(spread)))
 
 
 def _spreads(problem: Problem, each_of: tuple[int, ...]) -> Iterator[Spread]:

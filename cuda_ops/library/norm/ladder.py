@@ -11,16 +11,11 @@ from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
 
-def _flag(is_rms: bool) -> str:
-    """The template argument."""
-    return "true" if is_rms else "false"
-
-
 def _any_length(name: str, is_rms: bool) -> Launch:
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         threads = 256 if name == "three_passes" else rows.ONE_BLOCK_THREADS
         packs = "" if name == "three_passes" else f", {problem.lanes}, {threads}"
-        kernel = f"norm_{name}<{problem.element.cuda}{packs}, {_flag(is_rms)}>"
+        kernel = f"norm_{name}<{problem.element.cuda}{packs}, {rows.flag(is_rms)}>"
         values: list[Argument] = [*(Ptr(array) for array in arrays), I64(problem.columns), F32(problem.epsilon)]
         launcher.launch(kernel, (problem.rows, 1, 1), threads, values)
 
@@ -32,7 +27,7 @@ def warp(is_rms: bool, warps: int = rows.WARPS) -> Launch:
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         vectors = rows.vectors_per_lane(problem)
-        kernel = f"norm_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}, {_flag(is_rms)}>"
+        kernel = f"norm_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}, {rows.flag(is_rms)}>"
         numbers: list[Argument] = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
         values: list[Argument] = [*(Ptr(array) for array in arrays), *numbers]
         launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, values)
@@ -47,7 +42,7 @@ def spread(is_rms: bool, rule: Any) -> Launch:
         chosen: Spread = rule(problem)
         name, blocks = ("norm_block", "") if chosen.blocks == 1 else ("norm_cluster", f"{chosen.blocks}, ")
         packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}"
-        kernel = f"{name}<{problem.element.cuda}, {packs}, {blocks}{_flag(is_rms)}>"
+        kernel = f"{name}<{problem.element.cuda}, {packs}, {blocks}{rows.flag(is_rms)}>"
         values: list[Argument] = [*(Ptr(array) for array in arrays), I32(problem.columns), F32(problem.epsilon)]
         grid = (problem.rows * chosen.blocks, 1, 1)
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)

@@ -33,9 +33,9 @@ def layer_norm(
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
-    _check("layer_norm", x, weight, bias)
+    check_norm("layer_norm", x, weight, bias)
     if is_direct(x, weight, bias):
-        return _normed(LAYER_NORM, x, weight, bias, epsilon, version or 0)
+        return normed(LAYER_NORM, x, weight, bias, epsilon, version or 0)
     result: torch.Tensor = _layer_norm(x, weight, bias, epsilon, version or 0)
     return result
 
@@ -47,9 +47,9 @@ def rms_norm(
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
-    _check("rms_norm", x, weight, None)
+    check_norm("rms_norm", x, weight, None)
     if is_direct(x, weight):
-        return _normed(RMS_NORM, x, weight, None, epsilon, version or 0)
+        return normed(RMS_NORM, x, weight, None, epsilon, version or 0)
     result: torch.Tensor = _rms_norm(x, weight, epsilon, version or 0)
     return result
 
@@ -84,7 +84,8 @@ def rms_norm_backward(
     return _backward(RMS_NORM_BACKWARD, gradient, x, weight, epsilon, 1, version or 0)[:2]
 
 
-def _check(operator: str, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None) -> None:
+def check_norm(operator: str, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None) -> None:
+    """Raises `CudaOpsError` unless the tensors are arguments of a norm."""
     check_rows(operator, x)
     if weight is not None:
         check_like(operator, "weight", weight, x, x.shape[-1:])
@@ -93,11 +94,11 @@ def _check(operator: str, x: torch.Tensor, weight: torch.Tensor | None, bias: to
 
 
 def _check_backward(operator: str, gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None) -> None:
-    _check(operator, x, weight, None)
+    check_norm(operator, x, weight, None)
     check_like(operator, "gradient", gradient, x, x.shape)
 
 
-def _normed(
+def normed(
     ladder: Ladder,
     x: torch.Tensor,
     weight: torch.Tensor | None,
@@ -105,6 +106,7 @@ def _normed(
     epsilon: float,
     version: int,
 ) -> torch.Tensor:
+    """The result of a ladder whose arrays are x, weight, bias and out, on a GPU."""
     x = x.contiguous()
     out = torch.empty_like(x)
     count = out.numel()
@@ -217,7 +219,7 @@ BACKWARD = {
 """The registered operator of a gradient's ladder."""
 _layer_norm = register(
     "library_layer_norm(Tensor x, Tensor? weight, Tensor? bias, float epsilon, int version) -> Tensor",
-    lambda x, weight, bias, epsilon, version: _normed(LAYER_NORM, x, weight, bias, epsilon, version),
+    lambda x, weight, bias, epsilon, version: normed(LAYER_NORM, x, weight, bias, epsilon, version),
     lambda x, weight, bias, epsilon, version: reference.layer_norm(x, weight, bias, epsilon).contiguous(),
     lambda x, weight, bias, epsilon, version: torch.empty_like(x, memory_format=torch.contiguous_format),
     _backward_of(LAYER_NORM_BACKWARD),
@@ -225,7 +227,7 @@ _layer_norm = register(
 )
 _rms_norm = register(
     "library_rms_norm(Tensor x, Tensor? weight, float epsilon, int version) -> Tensor",
-    lambda x, weight, epsilon, version: _normed(RMS_NORM, x, weight, None, epsilon, version),
+    lambda x, weight, epsilon, version: normed(RMS_NORM, x, weight, None, epsilon, version),
     lambda x, weight, epsilon, version: reference.rms_norm(x, weight, epsilon).contiguous(),
     lambda x, weight, epsilon, version: torch.empty_like(x, memory_format=torch.contiguous_format),
     _backward_of(RMS_NORM_BACKWARD),

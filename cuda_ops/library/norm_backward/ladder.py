@@ -42,17 +42,13 @@ def _two_kernels(is_rms: bool) -> Launch:
         gradient, x, weight, dx, dweight, dbias, partials = arrays
         element = problem.element.cuda
         values: list[Argument] = [*map(Ptr, (gradient, x, weight, dx, partials)), I64(problem.columns)]
-        kernel = f"norm_backward_rows<{element}, {_flag(is_rms)}>"
+        kernel = f"norm_backward_rows<{element}, {rows.flag(is_rms)}>"
         launcher.launch(kernel, (problem.rows, 1, 1), 256, [*values, F32(problem.epsilon)])
         if _sums(is_rms, dweight, dbias) > 0:
             values = [*map(Ptr, (gradient, x, partials, dweight, dbias)), I64(problem.rows), I64(problem.columns)]
             launcher.launch(f"norm_backward_columns<{element}>", (ceil_div(problem.columns, 256), 1, 1), 256, values)
 
     return launch
-
-
-def _flag(is_rms: bool) -> str:
-    return "true" if is_rms else "false"
 
 
 def _persistent(
@@ -95,7 +91,7 @@ def _partials(is_rms: bool) -> Launch:
     threads = rows.ONE_BLOCK_THREADS
     return _persistent(
         is_rms,
-        lambda p, sums: f"norm_backward_partials<{p.element.cuda}, {p.lanes}, {threads}, {_flag(is_rms)}>",
+        lambda p, sums: f"norm_backward_partials<{p.element.cuda}, {p.lanes}, {threads}, {rows.flag(is_rms)}>",
         threads,
         1,
         1,
@@ -108,7 +104,7 @@ def warp(is_rms: bool, warps: int = 4) -> Launch:
 
     def kernel(problem: Problem, sums: int) -> str:
         packs = f"{problem.lanes}, {rows.vectors_per_lane(problem)}, {warps}"
-        return f"norm_backward_warp<{problem.element.cuda}, {packs}, {_flag(is_rms)}, {sums}>"
+        return f"norm_backward_warp<{problem.element.cuda}, {packs}, {rows.flag(is_rms)}, {sums}>"
 
     return _persistent(is_rms, kernel, warps * 32, warps, 1, _nothing_shared)
 
@@ -122,7 +118,7 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
         each = chosen.vectors * problem.lanes
 
         def kernel(problem: Problem, sums: int) -> str:
-            packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {last}{_flag(is_rms)}, {sums}"
+            packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {last}{rows.flag(is_rms)}, {sums}"
             return f"norm_backward_{name}<{problem.element.cuda}, {packs}>"
 
         def shared(sums: int) -> int:
@@ -143,7 +139,7 @@ def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STA
 
         def kernel(problem: Problem, sums: int) -> str:
             packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {chosen.blocks}, {depth}"
-            return f"norm_backward_pipelined<{problem.element.cuda}, {packs}, {_flag(is_rms)}, {sums}>"
+            return f"norm_backward_pipelined<{problem.element.cuda}, {packs}, {rows.flag(is_rms)}, {sums}>"
 
         _persistent(is_rms, kernel, chosen.threads, 1, chosen.blocks, lambda sums: depth * row_bytes)(
             launcher, problem, arrays

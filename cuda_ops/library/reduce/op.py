@@ -1,7 +1,8 @@
-"""Sum and dot product on torch tensors."""
+"""Sum, maximum and mean of all elements, and dot product, on torch tensors."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Ladder
-from cuda_ops.library.reduce.ladder import DOT, PARTIALS_MAX, SUM
+from cuda_ops.library.reduce.ladder import DOT, MAX, MEAN, PARTIALS_MAX, SUM
 from cuda_ops.library.run import check_element, check_like, is_direct, run
 from cuda_ops.runtime.registry import register
 
@@ -23,6 +24,32 @@ def sum_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
     if is_direct(x):
         return _reduced(SUM, version or 0, x, None)
     result: torch.Tensor = _sum(x, version or 0)
+    return result
+
+
+def max_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The greatest element of float32, float16 or bfloat16, without dimensions; NaN if there is one.
+
+    Raises `CudaOpsError` for other dtypes, no elements, or a version that does not exist.
+    """
+    check_element("max", x)
+    if x.numel() == 0:
+        raise CudaOpsError("max: x has no elements")
+    if is_direct(x):
+        return _reduced(MAX, version or 0, x, None)
+    result: torch.Tensor = _max(x, version or 0)
+    return result
+
+
+def mean_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The mean of all elements of float32, float16 or bfloat16, without dimensions; NaN if there is none.
+
+    Raises `CudaOpsError` for other dtypes, or a version that does not exist.
+    """
+    check_element("mean", x)
+    if is_direct(x):
+        return _reduced(MEAN, version or 0, x, None)
+    result: torch.Tensor = _mean(x, version or 0)
     return result
 
 
@@ -44,7 +71,7 @@ def dot(x: torch.Tensor, y: torch.Tensor, version: int | None = None) -> torch.T
 def _reduced(ladder: Ladder, version: int, x: torch.Tensor, y: torch.Tensor | None) -> torch.Tensor:
     count = x.numel()
     if count == 0:
-        return x.new_zeros(())
+        return x.new_full((), float("nan") if ladder is MEAN else 0.0)
     x = x.contiguous()
     out = x.new_empty(())
     partials = torch.empty(PARTIALS_MAX, dtype=torch.float64, device=x.device)
@@ -64,6 +91,17 @@ def _keep_both(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     ctx.save_for_backward(*inputs[:2])
 
 
+def _keep_x_and_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(inputs[0], output)
+
+
+def _max_backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+    """The elements that are the greatest share the gradient, as in torch."""
+    x, out = ctx.saved_tensors
+    is_greatest = (x == out) | (torch.isnan(x) & torch.isnan(out))
+    return torch.where(is_greatest, gradient / is_greatest.sum().to(gradient.dtype), 0.0), None
+
+
 def _dot_backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, None]:
     x, y = ctx.saved_tensors
     return gradient * y, gradient * x, None
@@ -76,6 +114,22 @@ _sum = register(
     lambda x, version: x.new_empty(()),
     lambda ctx, gradient: (gradient.expand(ctx.shape), None),
     _keep_shape,
+)
+_mean = register(
+    "library_mean(Tensor x, int version) -> Tensor",
+    lambda x, version: _reduced(MEAN, version, x, None),
+    lambda x, version: reference.mean_of(x),
+    lambda x, version: x.new_empty(()),
+    lambda ctx, gradient: ((gradient / math.prod(ctx.shape)).expand(ctx.shape), None),
+    _keep_shape,
+)
+_max = register(
+    "library_max(Tensor x, int version) -> Tensor",
+    lambda x, version: _reduced(MAX, version, x, None),
+    lambda x, version: torch.max(x),
+    lambda x, version: x.new_empty(()),
+    _max_backward,
+    _keep_x_and_out,
 )
 _dot = register(
     "library_dot(Tensor x, Tensor y, int version) -> Tensor",

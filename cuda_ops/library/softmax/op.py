@@ -1,15 +1,17 @@
-"""Softmax over the last dimension on torch tensors, and its gradient."""
+"""Softmax and its logarithm over the last dimension on torch tensors, and their gradients."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 
 from cuda_ops.library import reference
+from cuda_ops.library.ladder import Ladder
 from cuda_ops.library.run import check_like, check_rows, is_direct, run
-from cuda_ops.library.softmax.ladder import SOFTMAX
-from cuda_ops.library.softmax_backward.ladder import SOFTMAX_BACKWARD
+from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
+from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 from cuda_ops.runtime.registry import register
 
 
@@ -18,11 +20,12 @@ def softmax(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist or cannot take rows of this length.
     """
-    check_rows("softmax", x)
-    if is_direct(x):
-        return _gpu(x, version or 0)
-    result: torch.Tensor = _softmax(x, version or 0)
-    return result
+    return _forward(SOFTMAX, _softmax, x, version or 0)
+
+
+def log_softmax(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The logarithm of `softmax`, computed without it. Raises `CudaOpsError` as `softmax`."""
+    return _forward(LOG_SOFTMAX, _log_softmax, x, version or 0)
 
 
 def softmax_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
@@ -30,32 +33,51 @@ def softmax_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | N
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
-    check_rows("softmax_backward", gradient)
-    check_like("softmax_backward", "out", out, gradient, gradient.shape)
-    if is_direct(gradient, out):
-        return _gpu_backward(gradient, out, version or 0)
-    result: torch.Tensor = _softmax_backward(gradient, out, version or 0)
+    return _backward(SOFTMAX_BACKWARD, _softmax_backward, gradient, out, version or 0)
+
+
+def log_softmax_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The gradient of log_softmax's argument from that of its result `out`. Raises as `softmax_backward`."""
+    return _backward(LOG_SOFTMAX_BACKWARD, _log_softmax_backward, gradient, out, version or 0)
+
+
+def _forward(ladder: Ladder, registered: Callable[..., Any], x: torch.Tensor, version: int) -> torch.Tensor:
+    check_rows(ladder.name, x)
+    if is_direct(x):
+        return _gpu(ladder, x, version)
+    result: torch.Tensor = registered(x, version)
     return result
 
 
-def _gpu(x: torch.Tensor, version: int) -> torch.Tensor:
+def _backward(
+    ladder: Ladder, registered: Callable[..., Any], gradient: torch.Tensor, out: torch.Tensor, version: int
+) -> torch.Tensor:
+    check_rows(ladder.name, gradient)
+    check_like(ladder.name, "out", out, gradient, gradient.shape)
+    if is_direct(gradient, out):
+        return _gpu_backward(ladder, gradient, out, version)
+    result: torch.Tensor = registered(gradient, out, version)
+    return result
+
+
+def _gpu(ladder: Ladder, x: torch.Tensor, version: int) -> torch.Tensor:
     x = x.contiguous()
     out = torch.empty_like(x)
     count = out.numel()
     if count:
         columns = x.shape[-1]
-        run(SOFTMAX, version, x, (x.data_ptr(), out.data_ptr()), count // columns, columns)
+        run(ladder, version, x, (x.data_ptr(), out.data_ptr()), count // columns, columns)
     return out
 
 
-def _gpu_backward(gradient: torch.Tensor, out: torch.Tensor, version: int) -> torch.Tensor:
+def _gpu_backward(ladder: Ladder, gradient: torch.Tensor, out: torch.Tensor, version: int) -> torch.Tensor:
     gradient, out = gradient.contiguous(), out.contiguous()
     result = torch.empty_like(out)
     count = result.numel()
     if count:
         columns = out.shape[-1]
         addresses = gradient.data_ptr(), out.data_ptr(), result.data_ptr()
-        run(SOFTMAX_BACKWARD, version, out, addresses, count // columns, columns)
+        run(ladder, version, out, addresses, count // columns, columns)
     return result
 
 
@@ -63,17 +85,33 @@ def _keep_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
     ctx.save_for_backward(output)
 
 
-_softmax_backward = register(
-    "library_softmax_backward(Tensor gradient, Tensor out, int version) -> Tensor",
-    _gpu_backward,
-    lambda gradient, out, version: reference.softmax_backward(gradient, out).contiguous(),
-    lambda gradient, out, version: torch.empty_like(out, memory_format=torch.contiguous_format),
-)
-_softmax = register(
-    "library_softmax(Tensor x, int version) -> Tensor",
-    _gpu,
-    lambda x, version: reference.softmax(x).contiguous(),
-    lambda x, version: torch.empty_like(x, memory_format=torch.contiguous_format),
-    lambda ctx, gradient: (softmax_backward(gradient, *ctx.saved_tensors), None),
-    _keep_out,
-)
+def _registered(
+    ladder: Ladder,
+    on_cpu: Callable[[torch.Tensor], torch.Tensor],
+    backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
+) -> Callable[..., Any]:
+    return register(
+        f"library_{ladder.name}(Tensor x, int version) -> Tensor",
+        lambda x, version: _gpu(ladder, x, version),
+        lambda x, version: on_cpu(x).contiguous(),
+        lambda x, version: torch.empty_like(x, memory_format=torch.contiguous_format),
+        lambda ctx, gradient: (backward(gradient, *ctx.saved_tensors), None),
+        _keep_out,
+    )
+
+
+def _registered_backward(
+    ladder: Ladder, on_cpu: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
+) -> Callable[..., Any]:
+    return register(
+        f"library_{ladder.name}(Tensor gradient, Tensor out, int version) -> Tensor",
+        lambda gradient, out, version: _gpu_backward(ladder, gradient, out, version),
+        lambda gradient, out, version: on_cpu(gradient, out).contiguous(),
+        lambda gradient, out, version: torch.empty_like(out, memory_format=torch.contiguous_format),
+    )
+
+
+_softmax_backward = _registered_backward(SOFTMAX_BACKWARD, reference.softmax_backward)
+_log_softmax_backward = _registered_backward(LOG_SOFTMAX_BACKWARD, reference.log_softmax_backward)
+_softmax = _registered(SOFTMAX, reference.softmax, softmax_backward)
+_log_softmax = _registered(LOG_SOFTMAX, reference.log_softmax, log_softmax_backward)

@@ -3,8 +3,9 @@
 // The row is read once. A warp needs neither shared memory nor a barrier.
 #include "av_reduce.cuh"
 #include "av_row.cuh"
+#include "av_softmax.cuh"
 
-template <class T, int LANES, int VECTORS, int WARPS>
+template <class T, int LANES, int VECTORS, int WARPS, bool IS_LOG>
 __global__ void __launch_bounds__(WARPS * 32) softmax_warp(const T* x, T* out, int64_t rows, int columns) {
     const int64_t row = int64_t(blockIdx.x) * WARPS + av_warp();
     if (row >= rows) return;
@@ -12,8 +13,8 @@ __global__ void __launch_bounds__(WARPS * 32) softmax_warp(const T* x, T* out, i
     part.thread = av_lane(), part.columns = columns;
     part.load(x + row * columns, -INFINITY);
     const float most = av_reduce_warp<av_max>(part.max());
-#pragma unroll
-    for (int i = 0; i < part.EACH; ++i) part.at[i] = expf(part.at[i] - most);
-    part.scale(1.0f / av_reduce_warp<av_sum>(part.sum()));
+    av_softmax_exponentials<IS_LOG>(part, most);
+    const float sum = av_reduce_warp<av_sum>(av_softmax_sum<IS_LOG>(part));
+    av_softmax_finish<IS_LOG>(part, 1.0f / sum, logf(sum));
     part.store(out + row * columns);
 }

@@ -4,8 +4,9 @@
 // while others compute or store.
 #include "av_reduce.cuh"
 #include "av_row.cuh"
+#include "av_softmax.cuh"
 
-template <class T, int LANES, int VECTORS, int THREADS>
+template <class T, int LANES, int VECTORS, int THREADS, bool IS_LOG>
 __global__ void __launch_bounds__(THREADS) softmax_block(const T* x, T* out, int columns) {
     AV_SHARED_ARRAY(float, slots_max, 32);
     AV_SHARED_ARRAY(float, slots_sum, 32);
@@ -13,8 +14,8 @@ __global__ void __launch_bounds__(THREADS) softmax_block(const T* x, T* out, int
     part.thread = threadIdx.x, part.columns = columns;
     part.load(x + int64_t(blockIdx.x) * columns, -INFINITY);
     const float most = av_reduce_block<av_max, THREADS>(part.max(), slots_max);
-#pragma unroll
-    for (int i = 0; i < part.EACH; ++i) part.at[i] = expf(part.at[i] - most);
-    part.scale(1.0f / av_reduce_block<av_sum, THREADS>(part.sum(), slots_sum));
+    av_softmax_exponentials<IS_LOG>(part, most);
+    const float sum = av_reduce_block<av_sum, THREADS>(av_softmax_sum<IS_LOG>(part), slots_sum);
+    av_softmax_finish<IS_LOG>(part, 1.0f / sum, logf(sum));
     part.store(out + int64_t(blockIdx.x) * columns);
 }

@@ -6,7 +6,7 @@
 #include "av_row.cuh"
 #include "av_softmax.cuh"
 
-template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS>
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, bool IS_LOG>
 __global__ void __launch_bounds__(THREADS) softmax_cluster(const T* x, T* out, int columns) {
     AV_SHARED_ARRAY(float, slots_max, 32);
     AV_SHARED_ARRAY(float, slots_sum, 32);
@@ -18,13 +18,13 @@ __global__ void __launch_bounds__(THREADS) softmax_cluster(const T* x, T* out, i
     part.thread = threadIdx.x, part.columns = av_clamp(columns - first, 0, part.COLUMNS);
     part.load(x + begin, -INFINITY);
     const float own_max = av_reduce_block<av_max, THREADS>(part.max(), slots_max), own = av_softmax_shift(own_max);
-#pragma unroll
-    for (int i = 0; i < part.EACH; ++i) part.at[i] = expf(part.at[i] - own);
-    const float own_sum = av_reduce_block<av_sum, THREADS>(part.sum(), slots_sum);
+    av_softmax_exponentials<IS_LOG>(part, own);
+    const float own_sum = av_reduce_block<av_sum, THREADS>(av_softmax_sum<IS_LOG>(part), slots_sum);
     av_exchange_in_cluster<BLOCKS>(make_float2(own_max, own_sum), parts);
     av_softmax_state all = {parts[0].x, parts[0].y};
 #pragma unroll
     for (int i = 1; i < BLOCKS; ++i) all = av_softmax_join(all, {parts[i].x, parts[i].y});
-    part.scale(expf(own - av_softmax_shift(all.most)) / all.sum);
+    const float shift = av_softmax_shift(all.most);
+    av_softmax_finish<IS_LOG>(part, expf(own - shift) / all.sum, (shift - own) + logf(all.sum));
     part.store(out + begin);
 }

@@ -1,8 +1,8 @@
-"""The ladder of softmax's gradient over the last dimension."""
+"""The ladders of the gradients of softmax and its logarithm over the last dimension, which share their kernels."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from cuda_ops.library import rows
@@ -11,73 +11,86 @@ from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_div
 
 
-def _any_length(launcher: Launcher, problem: Problem, arrays: Sequence[Any], kernel: str, threads: int) -> None:
-    values: list[Argument] = [*(Ptr(array) for array in arrays), I64(problem.columns)]
-    launcher.launch(kernel, (problem.rows, 1, 1), threads, values)
+def _two_passes(is_log: bool) -> Launch:
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        kernel = f"softmax_backward_two_passes<{problem.element.cuda}, {rows.flag(is_log)}>"
+        launcher.launch(kernel, (problem.rows, 1, 1), 256, [*map(Ptr, arrays), I64(problem.columns)])
+
+    return launch
 
 
-def _two_passes(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-    _any_length(launcher, problem, arrays, f"softmax_backward_two_passes<{problem.element.cuda}>", 256)
+def _vector(is_log: bool) -> Launch:
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        threads = rows.ONE_BLOCK_THREADS
+        kernel = f"softmax_backward_vector<{problem.element.cuda}, {problem.lanes}, {threads}, {rows.flag(is_log)}>"
+        launcher.launch(kernel, (problem.rows, 1, 1), threads, [*map(Ptr, arrays), I64(problem.columns)])
+
+    return launch
 
 
-def _vector(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-    threads = rows.ONE_BLOCK_THREADS
-    kernel = f"softmax_backward_vector<{problem.element.cuda}, {problem.lanes}, {threads}>"
-    _any_length(launcher, problem, arrays, kernel, threads)
-
-
-def warp(warps: int = rows.WARPS) -> Launch:
+def warp(is_log: bool, warps: int = rows.WARPS) -> Launch:
     """Launch rule of version 3: `warps` rows per block."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-        vectors = rows.vectors_per_lane(problem)
-        kernel = f"softmax_backward_warp<{problem.element.cuda}, {problem.lanes}, {vectors}, {warps}>"
-        values: list[Argument] = [*(Ptr(array) for array in arrays), I64(problem.rows), I32(problem.columns)]
+        packs = f"{problem.lanes}, {rows.vectors_per_lane(problem)}, {warps}"
+        kernel = f"softmax_backward_warp<{problem.element.cuda}, {packs}, {rows.flag(is_log)}>"
+        values: list[Argument] = [*map(Ptr, arrays), I64(problem.rows), I32(problem.columns)]
         launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, values)
 
     return launch
 
 
-def spread(rule: Any) -> Launch:
+def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
     """Launch rule of versions 4 and 5: a block or a cluster per row, as `rule` gives it for the problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-        chosen: Spread = rule(problem)
-        name, last = ("block", "") if chosen.blocks == 1 else ("cluster", f", {chosen.blocks}")
-        packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}{last}"
-        kernel = f"softmax_backward_{name}<{problem.element.cuda}, {packs}>"
-        values: list[Argument] = [*(Ptr(array) for array in arrays), I32(problem.columns)]
+        chosen = rule(problem)
+        name, blocks = ("block", "") if chosen.blocks == 1 else ("cluster", f"{chosen.blocks}, ")
+        packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}"
+        kernel = f"softmax_backward_{name}<{problem.element.cuda}, {packs}, {blocks}{rows.flag(is_log)}>"
+        values: list[Argument] = [*map(Ptr, arrays), I32(problem.columns)]
         launcher.launch(kernel, (problem.rows * chosen.blocks, 1, 1), chosen.threads, values, cluster=chosen.blocks)
 
     return launch
 
 
-SOFTMAX_BACKWARD = Ladder(
-    name="softmax_backward",
-    folder="softmax_backward",
-    formula="out = y * (gradient - sum of gradient * y), for each row; y = softmax(x)",
-    arrays=("gradient", "y", "out"),
-    moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
-    operations=lambda problem: 4 * problem.count,
-    preferred=lambda problem: rows.preferred_of_two(problem, any_length=2, warp=3, block=4, cluster=5),
-    versions=(
-        Version(
-            1,
-            "two_passes",
-            change="One block per row, and two passes over it: the sum of gradient * y, then the result.",
-            why="It is the formula as it stands; x is not needed, since the result y holds all of it.",
-            limit="Every element is loaded twice, 4 bytes at a time.",
-            launch=_two_passes,
+def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
+    return Ladder(
+        name=name,
+        folder="softmax_backward",
+        formula=formula,
+        arrays=("gradient", "y", "out"),
+        moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
+        operations=lambda problem: 4 * problem.count,
+        preferred=lambda problem: rows.preferred_of_two(problem, any_length=2, warp=3, block=4, cluster=5),
+        versions=(
+            Version(
+                1,
+                "two_passes",
+                change="One block per row, and two passes over it: the sum, then the result.",
+                why="It is the formula as it stands; x is not needed, since the result y holds all of it.",
+                limit="Every element is loaded twice, 4 bytes at a time.",
+                launch=_two_passes(is_log),
+            ),
+            Version(
+                2,
+                "vector",
+                change="Packs of 16 bytes.",
+                why="A quarter (float32) or an eighth (half precision) of the instructions move the same bytes.",
+                limit="The second pass loads both rows again: from the L2 cache at best.",
+                launch=_vector(is_log),
+                instructions=("LDG.E.128", "STG.E.128"),
+            ),
+            *rows.versions_of_two(
+                warp(is_log), spread(is_log, rows.for_block_of_two), spread(is_log, rows.for_cluster_of_two)
+            ),
         ),
-        Version(
-            2,
-            "vector",
-            change="Packs of 16 bytes.",
-            why="A quarter (float32) or an eighth (half precision) of the instructions move the same bytes.",
-            limit="The second pass loads both rows again: from the L2 cache at best.",
-            launch=_vector,
-            instructions=("LDG.E.128", "STG.E.128"),
-        ),
-        *rows.versions_of_two(warp(), spread(rows.for_block_of_two), spread(rows.for_cluster_of_two)),
-    ),
+    )
+
+
+SOFTMAX_BACKWARD = _ladder(
+    "softmax_backward", "out = y * (gradient - sum of gradient * y), for each row; y = softmax(x)", False
+)
+LOG_SOFTMAX_BACKWARD = _ladder(
+    "log_softmax_backward", "out = gradient - e^y * sum of gradient, for each row; y = log_softmax(x)", True
 )

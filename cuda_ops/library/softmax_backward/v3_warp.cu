@@ -2,7 +2,7 @@
 #include "av_packs.cuh"
 #include "av_softmax_backward.cuh"
 
-template <class T, int LANES, int VECTORS, int WARPS>
+template <class T, int LANES, int VECTORS, int WARPS, bool IS_LOG>
 __global__ void __launch_bounds__(WARPS * 32)
 softmax_backward_warp(const T* gradient, const T* y, T* out, int64_t rows, int columns) {
     const int64_t row = int64_t(blockIdx.x) * WARPS + av_warp();
@@ -11,7 +11,7 @@ softmax_backward_warp(const T* gradient, const T* y, T* out, int64_t rows, int c
     a.thread = b.thread = av_lane(), a.columns = b.columns = columns;
     a.load(gradient + row * columns);
     b.load(y + row * columns);
-    const float sum = av_reduce_warp<av_sum>(av_sum_of_products(a, b));
+    const float sum = av_reduce_warp<av_sum>(av_softmax_terms<IS_LOG>(a, b));
     a.stay_packed(), b.stay_packed();
-    av_softmax_backward_store(a, b, sum, out + row * columns);
+    av_softmax_backward_store<IS_LOG>(a, b, sum, out + row * columns);
 }

@@ -4,7 +4,7 @@
 #include "av_packs.cuh"
 #include "av_softmax_backward.cuh"
 
-template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS>
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, bool IS_LOG>
 __global__ void __launch_bounds__(THREADS)
 softmax_backward_cluster(const T* gradient, const T* y, T* out, int columns) {
     AV_SHARED_ARRAY(float, slots, 32);
@@ -16,11 +16,11 @@ softmax_backward_cluster(const T* gradient, const T* y, T* out, int columns) {
     a.thread = b.thread = threadIdx.x, a.columns = b.columns = av_clamp(columns - first, 0, a.COLUMNS);
     a.load(gradient + begin);
     b.load(y + begin);
-    const float own = av_reduce_block<av_sum, THREADS>(av_sum_of_products(a, b), slots);
+    const float own = av_reduce_block<av_sum, THREADS>(av_softmax_terms<IS_LOG>(a, b), slots);
     av_exchange_in_cluster<BLOCKS>(make_float2(own, 0.0f), parts);
     float sum = 0.0f;
 #pragma unroll
     for (int i = 0; i < BLOCKS; ++i) sum += parts[i].x;
     a.stay_packed(), b.stay_packed();
-    av_softmax_backward_store(a, b, sum, out + begin);
+    av_softmax_backward_store<IS_LOG>(a, b, sum, out + begin);
 }

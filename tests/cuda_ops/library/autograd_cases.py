@@ -11,8 +11,9 @@ from torch.nn import functional
 from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
 from cuda_ops.library.norm.op import layer_norm, rms_norm
-from cuda_ops.library.reduce.op import dot, sum_of
-from cuda_ops.library.softmax.op import softmax
+from cuda_ops.library.norm_softmax.op import layer_norm_softmax
+from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of
+from cuda_ops.library.softmax.op import log_softmax, softmax
 
 EPSILON = 1e-5
 OPS = torch.ops.av_stack
@@ -23,10 +24,18 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     "sigmoid": (sigmoid, torch.sigmoid, ((7, 5),)),
     "sum": (sum_of, torch.sum, ((7, 5),)),
     "dot": (dot, torch.dot, ((35,), (35,))),
+    "max": (max_of, torch.max, ((7, 5),)),
+    "mean": (mean_of, torch.mean, ((7, 5),)),
     "softmax": (softmax, lambda x: functional.softmax(x, -1), ((3, 4, 5),)),
+    "log_softmax": (log_softmax, lambda x: functional.log_softmax(x, -1), ((3, 4, 5),)),
     "layer_norm": (
         layer_norm,
         lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
+        ((3, 4, 8), (8,), (8,)),
+    ),
+    "layer_norm_softmax": (
+        layer_norm_softmax,
+        lambda x, weight, bias: functional.softmax(functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON), -1),
         ((3, 4, 8), (8,), (8,)),
     ),
     "layer_norm of x alone": (
@@ -74,14 +83,19 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "relu": (OPS.library_relu, (x, 0)),
         "sigmoid": (OPS.library_sigmoid, (x, 0)),
         "sum": (OPS.library_sum, (x, 0)),
+        "max": (OPS.library_max, (x, 0)),
+        "mean": (OPS.library_mean, (x, 0)),
         "dot": (OPS.library_dot, (vector, tensor(35), 0)),
         "softmax": (OPS.library_softmax, (x, 0)),
+        "log_softmax": (OPS.library_log_softmax, (x, 0)),
         "layer_norm": (OPS.library_layer_norm, (x, weight, tensor(16), EPSILON, 0)),
+        "layer_norm_softmax": (OPS.library_layer_norm_softmax, (x, weight, tensor(16), EPSILON, 0)),
         "layer_norm of x alone": (OPS.library_layer_norm, (x, None, None, EPSILON, 0)),
         "rms_norm": (OPS.library_rms_norm, (x, weight, EPSILON, 0)),
         "relu_backward": (OPS.library_relu_backward, (gradient, y, 0)),
         "sigmoid_backward": (OPS.library_sigmoid_backward, (gradient, y, 0)),
         "softmax_backward": (OPS.library_softmax_backward, (gradient, y, 0)),
+        "log_softmax_backward": (OPS.library_log_softmax_backward, (gradient, y, 0)),
         "layer_norm_backward": (OPS.library_layer_norm_backward, (gradient, y, plain, EPSILON, 2, 0)),
         "layer_norm_backward of x alone": (OPS.library_layer_norm_backward, (gradient, y, None, EPSILON, 0, 0)),
         "rms_norm_backward": (OPS.library_rms_norm_backward, (gradient, y, plain, EPSILON, 1, 0)),

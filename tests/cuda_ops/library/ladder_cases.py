@@ -13,7 +13,8 @@ from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Element, Ladder,
 EPSILON = 1e-5
 VERSIONS = [(ladder, version) for ladder in LADDERS for version in ladder.versions]
 IDS = [f"{ladder.name}-v{version.number}" for ladder, version in VERSIONS]
-SUMS = ("sum", "dot")
+SUMS = ("sum", "dot", "mean")
+REDUCTIONS = (*SUMS, "max")
 MANTISSA_BITS = {FLOAT16: 10, BFLOAT16: 7}
 LEAST_EXPONENT = {FLOAT16: -14, BFLOAT16: -126}
 SUM_TOLERANCE = {1: 1e-6}
@@ -33,16 +34,26 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "sigmoid": reference.sigmoid,
     "sum": reference.sum_of,
     "dot": reference.dot,
+    "max": torch.max,
+    "mean": reference.mean_of,
     "softmax": reference.softmax,
+    "log_softmax": reference.log_softmax,
     "layer_norm": lambda x, weight=None, bias=None: reference.layer_norm(x, weight, bias, EPSILON),
+    "layer_norm_softmax": lambda x, weight=None, bias=None: reference.layer_norm_softmax(x, weight, bias, EPSILON),
     "rms_norm": lambda x, weight=None: reference.rms_norm(x, weight, EPSILON),
     "relu_backward": reference.relu_backward,
     "sigmoid_backward": reference.sigmoid_backward,
     "softmax_backward": reference.softmax_backward,
+    "log_softmax_backward": reference.log_softmax_backward,
     "layer_norm_backward": _norm_backward(False),
     "rms_norm_backward": _norm_backward(True),
 }
-FORWARD = {"relu_backward": torch.relu, "sigmoid_backward": torch.sigmoid, "softmax_backward": reference.softmax}
+FORWARD = {
+    "relu_backward": torch.relu,
+    "sigmoid_backward": torch.sigmoid,
+    "softmax_backward": reference.softmax,
+    "log_softmax_backward": reference.log_softmax,
+}
 """The operator whose result is the second argument of its gradient."""
 
 
@@ -67,10 +78,12 @@ PARTS = {
     "add": (2, 0),
     "dot": (2, 0),
     "layer_norm": (1, 2),
+    "layer_norm_softmax": (1, 2),
     "rms_norm": (1, 1),
     "relu_backward": (2, 0),
     "sigmoid_backward": (2, 0),
     "softmax_backward": (2, 0),
+    "log_softmax_backward": (2, 0),
     "layer_norm_backward": (2, 1),
     "rms_norm_backward": (2, 1),
 }
@@ -139,19 +152,32 @@ def _allowed(
     magnitude = wanted.abs()
     if ladder.name in SUMS:
         terms = torch.stack([x.double() for x in inputs]).prod(0).abs()
-        return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * terms.sum())
+        total = terms.mean() if ladder.name == "mean" else terms.sum()
+        return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * total)
     if ladder.folder == "norm_backward":
         return 1e-6 * _norm_terms(ladder, *(x.double() for x in inputs))[name]
     if ladder.name == "softmax_backward":
         gradient, y = (x.double() for x in inputs)
         return 1e-6 * y.abs() * (gradient.abs() + (gradient * y).abs().sum(-1, keepdim=True))
-    least = 1.0 if "norm" in ladder.name else 1e-38
+    if ladder.name == "log_softmax_backward":
+        gradient, y = (x.double() for x in inputs)
+        return 1e-6 * (gradient.abs() + y.exp() * gradient.abs().sum(-1, keepdim=True))
+    if ladder.name == "layer_norm_softmax":
+        return magnitude * 1e-6 * _exponents(inputs).abs().amax(-1, keepdim=True).clamp_min(1.0)
+    least = 1.0 if "norm" in ladder.name or ladder.name == "log_softmax" else 1e-38
     if ladder.name == "layer_norm" and len(inputs) > 1:
         least = float(1.0 + inputs[1].double().abs().max())
     relative = 1e-6 * magnitude.clamp_min(least)
     if ladder.name == "softmax":  # x - max is rounded: by 2^-24 of itself, for which -ln(out) stands
         relative += 2.0**-23 * magnitude * -torch.log(magnitude.clamp_min(1e-300))
     return relative
+
+
+def _exponents(inputs: list[torch.Tensor]) -> torch.Tensor:
+    """The exponents of layer_norm_softmax: each term is rounded, and so is the difference to the greatest."""
+    x, *parts = (one.double() for one in inputs)
+    weight, bias = parts or (torch.ones_like(x[0]), torch.zeros_like(x[0]))
+    return reference.layer_norm(x, weight, None, EPSILON).abs() + bias.abs() + weight.abs() + 1.0
 
 
 def _norm_terms(

@@ -17,7 +17,7 @@ from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
-from cuda_ops.library.reduce.op import dot, sum_of  # noqa: E402
+from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of  # noqa: E402
 from cuda_ops.library.softmax.ladder import SOFTMAX  # noqa: E402
 from cuda_ops.library.softmax.op import softmax  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
@@ -32,12 +32,14 @@ X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
         (lambda: relu(X), X.clamp_min(0.0)),
         (lambda: sigmoid(X), torch.sigmoid(X)),
         (lambda: sum_of(X), X.sum()),
+        (lambda: max_of(X), X.max()),
+        (lambda: mean_of(X), X.mean()),
         (lambda: dot(X[0], Y[0]), torch.dot(X[0], Y[0])),
         (lambda: softmax(X.T), torch.softmax(X.T, -1)),
         (lambda: layer_norm(X, Y[0], Y[1]), torch.nn.functional.layer_norm(X, (33,), Y[0], Y[1])),
         (lambda: rms_norm(X, Y[0]), torch.nn.functional.rms_norm(X, (33,), Y[0], 1e-5)),
     ],
-    ids=["add", "relu", "sigmoid", "sum", "dot", "softmax", "layer_norm", "rms_norm"],
+    ids=["add", "relu", "sigmoid", "sum", "max", "mean", "dot", "softmax", "layer_norm", "rms_norm"],
 )
 def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) -> None:
     torch.testing.assert_close(call(), wanted, rtol=2e-6, atol=2e-6)
@@ -50,6 +52,7 @@ def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) ->
     [
         (lambda: relu(X.double()), "x is float64, allowed are float32, float16, bfloat16"),
         (lambda: add(X, Y[:3]), r"y is torch.float32 \(3, 33\) on cpu, expected torch.float32 \(7, 33\)"),
+        (lambda: max_of(X[:0]), "max: x has no elements"),
         (lambda: dot(X, Y), "expected one dimension"),
         (lambda: softmax(X[0, 0]), "x has no dimension"),
         (lambda: layer_norm(X, Y), "weight is"),

