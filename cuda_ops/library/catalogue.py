@@ -7,6 +7,7 @@ from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_B
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
+from cuda_ops.library.norm_residual.ladder import RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM
 from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
 from cuda_ops.library.reduce.ladder import DOT, MAX, MEAN, SUM
 from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
@@ -24,6 +25,8 @@ LADDERS = (
     LOG_SOFTMAX,
     LAYER_NORM,
     RMS_NORM,
+    RESIDUAL_LAYER_NORM,
+    RESIDUAL_RMS_NORM,
     LAYER_NORM_SOFTMAX,
     RELU_BACKWARD,
     SIGMOID_BACKWARD,

@@ -8,6 +8,7 @@ from typing import Any
 from cuda_ops.library.activation.op import relu, relu_backward, sigmoid, sigmoid_backward
 from cuda_ops.library.add.op import add
 from cuda_ops.library.norm.op import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
+from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
 from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of
 from cuda_ops.library.softmax.op import log_softmax, log_softmax_backward, softmax, softmax_backward
@@ -24,6 +25,8 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "log_softmax": log_softmax,
     "layer_norm": layer_norm,
     "rms_norm": rms_norm,
+    "residual_layer_norm": residual_layer_norm,
+    "residual_rms_norm": residual_rms_norm,
     "layer_norm_softmax": layer_norm_softmax,
     "relu_backward": relu_backward,
     "sigmoid_backward": sigmoid_backward,

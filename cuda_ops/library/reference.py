@@ -62,6 +62,21 @@ def rms_norm(x: torch.Tensor, weight: torch.Tensor | None, epsilon: float) -> to
     return (scaled if weight is None else scaled * weight.double()).to(x.dtype)
 
 
+def residual_norm(
+    x: torch.Tensor,
+    residual: torch.Tensor,
+    weight: torch.Tensor | None,
+    bias: torch.Tensor | None,
+    epsilon: float,
+    is_rms: bool,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """x + residual, and LayerNorm or RMSNorm of this sum before it is rounded."""
+    total = x.double() + residual.double()
+    factor, more = (None if part is None else part.double() for part in (weight, bias))
+    out = rms_norm(total, factor, epsilon) if is_rms else layer_norm(total, factor, more, epsilon)
+    return total.to(x.dtype).contiguous(), out.to(x.dtype, copy=True).contiguous()
+
+
 def relu_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
     """The gradient where `out` is not 0 or less."""
     return torch.where(out <= 0, 0.0, gradient).to(gradient.dtype)

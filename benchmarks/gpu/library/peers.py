@@ -13,6 +13,11 @@ from benchmarks.gpu.library import rotating
 from benchmarks.gpu.library.shapes import EPSILON
 from cuda_ops.library.reduce.op import sum_of
 
+
+def _normed_sum(total: torch.Tensor, norm: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    return total, norm(total)
+
+
 TORCH: dict[str, Callable[..., Any]] = {
     "add": torch.add,
     "relu": torch.relu,
@@ -25,6 +30,12 @@ TORCH: dict[str, Callable[..., Any]] = {
     "log_softmax": lambda x: functional.log_softmax(x, -1),
     "layer_norm": lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
     "rms_norm": lambda x, weight: functional.rms_norm(x, x.shape[-1:], weight, EPSILON),
+    "residual_layer_norm": lambda x, residual, weight, bias: _normed_sum(
+        x + residual, lambda total: functional.layer_norm(total, total.shape[-1:], weight, bias, EPSILON)
+    ),
+    "residual_rms_norm": lambda x, residual, weight: _normed_sum(
+        x + residual, lambda total: functional.rms_norm(total, total.shape[-1:], weight, EPSILON)
+    ),
     "layer_norm_softmax": lambda x, weight, bias: functional.softmax(
         functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON), -1
     ),

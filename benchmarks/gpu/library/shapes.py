@@ -16,6 +16,8 @@ from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward import ladder as norm_backward
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
+from cuda_ops.library.norm_residual import ladder as norm_residual
+from cuda_ops.library.norm_residual.ladder import RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM
 from cuda_ops.library.norm_softmax import ladder as norm_softmax
 from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
 from cuda_ops.library.reduce import ladder as reduce
@@ -29,6 +31,7 @@ from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTM
 EPSILON = 1e-5
 ROW_BYTES = 256 << 20
 """Bytes of the rows of one problem."""
+FUSED = (RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM, LAYER_NORM_SOFTMAX)
 REDUCTIONS = (SUM, DOT, MAX, MEAN)
 COLUMNS = (4096, 131072, 1024, 32768, 16384, 8192, 65536, 262144)
 
@@ -64,7 +67,7 @@ def cases() -> Iterator[Case]:
         yield Case(ladder, FLOAT32, 1, 1 << 30, is_swept=ladder in (SUM, DOT))
         yield Case(ladder, BFLOAT16, 1, 1 << 30, is_swept=ladder is SUM)
     for columns in COLUMNS:
-        for ladder in (SOFTMAX, LAYER_NORM, RMS_NORM, LOG_SOFTMAX, LAYER_NORM_SOFTMAX):
+        for ladder in (SOFTMAX, LAYER_NORM, RMS_NORM, LOG_SOFTMAX, *FUSED):
             for element in (FLOAT32, BFLOAT16):
                 rows = ROW_BYTES // element.size_bytes // columns
                 yield Case(ladder, element, rows, columns, is_swept=ladder in (SOFTMAX, LAYER_NORM))
@@ -91,10 +94,12 @@ def inputs_for(case: Case, seed: int) -> list[Any]:
     shape = (case.columns,) if case.ladder.is_flat else (case.rows, case.columns)
     arrays = (
         2
-        if case.ladder is DOT or ({"y", "gradient"} & set(case.ladder.inputs) and case.ladder not in REDUCTIONS)
+        if case.ladder is DOT
+        or "residual" in case.ladder.inputs
+        or ({"y", "gradient"} & set(case.ladder.inputs) and case.ladder not in REDUCTIONS)
         else 1
     )
-    weights = len({"weight", "bias"} & set(case.ladder.inputs)) - int(case.ladder is RMS_NORM)
+    weights = len({"weight", "bias"} & set(case.ladder.inputs)) - int(case.ladder in (RMS_NORM, RESIDUAL_RMS_NORM))
     made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(arrays)]
     if case.ladder is SOFTMAX_BACKWARD:
         made[1] = torch.softmax(made[1], -1)
@@ -131,9 +136,11 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
         functor = f"av_{ladder.name}_all"
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
-    if ladder is LAYER_NORM_SOFTMAX:
-        rule = norm_softmax.spread
+    if ladder in FUSED:
+        rule: Callable[[Any], Launch] = norm_softmax.spread
         few = (16, 32) if problem.element.size_bytes == 4 else (32, 64)
+        if ladder is not LAYER_NORM_SOFTMAX:
+            rule, few = partial(norm_residual.spread, ladder is RESIDUAL_RMS_NORM), (8, 16)
         return [
             Shape(_title(one), ladder.versions[1 if one.blocks == 1 else 2], rule(_always(one)))
             for one in _spreads(problem, few)

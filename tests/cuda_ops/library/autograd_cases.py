@@ -11,6 +11,7 @@ from torch.nn import functional
 from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
 from cuda_ops.library.norm.op import layer_norm, rms_norm
+from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
 from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of
 from cuda_ops.library.softmax.op import log_softmax, softmax
@@ -32,6 +33,16 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
         layer_norm,
         lambda x, weight, bias: functional.layer_norm(x, x.shape[-1:], weight, bias, EPSILON),
         ((3, 4, 8), (8,), (8,)),
+    ),
+    "residual_layer_norm": (
+        lambda *x: sum(residual_layer_norm(*x)),
+        lambda x, r, weight, bias: x + r + functional.layer_norm(x + r, x.shape[-1:], weight, bias, EPSILON),
+        ((3, 4, 8), (3, 4, 8), (8,), (8,)),
+    ),
+    "residual_rms_norm": (
+        lambda *x: sum(residual_rms_norm(*x)),
+        lambda x, r, weight: x + r + functional.rms_norm(x + r, x.shape[-1:], weight, EPSILON),
+        ((3, 4, 8), (3, 4, 8), (8,)),
     ),
     "layer_norm_softmax": (
         layer_norm_softmax,
@@ -89,6 +100,8 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "softmax": (OPS.library_softmax, (x, 0)),
         "log_softmax": (OPS.library_log_softmax, (x, 0)),
         "layer_norm": (OPS.library_layer_norm, (x, weight, tensor(16), EPSILON, 0)),
+        "residual_layer_norm": (OPS.library_residual_layer_norm, (x, tensor(6, 16), weight, tensor(16), EPSILON, 0)),
+        "residual_rms_norm": (OPS.library_residual_rms_norm, (x, tensor(6, 16), weight, None, EPSILON, 0)),
         "layer_norm_softmax": (OPS.library_layer_norm_softmax, (x, weight, tensor(16), EPSILON, 0)),
         "layer_norm of x alone": (OPS.library_layer_norm, (x, None, None, EPSILON, 0)),
         "rms_norm": (OPS.library_rms_norm, (x, weight, EPSILON, 0)),

@@ -39,6 +39,10 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "softmax": reference.softmax,
     "log_softmax": reference.log_softmax,
     "layer_norm": lambda x, weight=None, bias=None: reference.layer_norm(x, weight, bias, EPSILON),
+    "residual_layer_norm": lambda x, r, weight=None, bias=None: reference.residual_norm(
+        x, r, weight, bias, EPSILON, False
+    ),
+    "residual_rms_norm": lambda x, r, weight=None: reference.residual_norm(x, r, weight, None, EPSILON, True),
     "layer_norm_softmax": lambda x, weight=None, bias=None: reference.layer_norm_softmax(x, weight, bias, EPSILON),
     "rms_norm": lambda x, weight=None: reference.rms_norm(x, weight, EPSILON),
     "relu_backward": reference.relu_backward,
@@ -78,6 +82,8 @@ PARTS = {
     "add": (2, 0),
     "dot": (2, 0),
     "layer_norm": (1, 2),
+    "residual_layer_norm": (2, 2),
+    "residual_rms_norm": (2, 1),
     "layer_norm_softmax": (1, 2),
     "rms_norm": (1, 1),
     "relu_backward": (2, 0),
@@ -165,8 +171,8 @@ def _allowed(
     if ladder.name == "layer_norm_softmax":
         return magnitude * 1e-6 * _exponents(inputs).abs().amax(-1, keepdim=True).clamp_min(1.0)
     least = 1.0 if "norm" in ladder.name or ladder.name == "log_softmax" else 1e-38
-    if ladder.name == "layer_norm" and len(inputs) > 1:
-        least = float(1.0 + inputs[1].double().abs().max())
+    if ladder.name in ("layer_norm", "residual_layer_norm") and len(inputs) > 2 - (ladder.name == "layer_norm"):
+        least = float(1.0 + inputs[-2].double().abs().max())
     relative = 1e-6 * magnitude.clamp_min(least)
     if ladder.name == "softmax":  # x - max is rounded: by 2^-24 of itself, for which -ln(out) stands
         relative += 2.0**-23 * magnitude * -torch.log(magnitude.clamp_min(1e-300))
