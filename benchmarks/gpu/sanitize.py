@@ -1,16 +1,19 @@
 """Runs each CUDA operator once at small odd sizes; `make test-gpu` runs it under compute-sanitizer.
 
-With `--large` the size is 1280x720, for Nsight Compute. With `--library` only the operator library's versions run.
+With `--large` the size is 1280x720, for Nsight Compute. With `--library` only the operator library's versions run;
+with `--compile` they are compiled into the cache in many processes, and nothing runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from unittest.mock import patch
 
 import numpy as np
 import torch
 
+from benchmarks.gpu.library.compiling import compile_all
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
@@ -42,7 +45,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.sanitize", description=__doc__)
     parser.add_argument("--large", action="store_true", help="at 1280x720")
     parser.add_argument("--library", action="store_true", help="only the versions of the operator library")
+    parser.add_argument("--compile", action="store_true", help="compile the library's versions, and run nothing")
     arguments = parser.parse_args()
+    if arguments.compile:
+        compile_all(library_cases(), max(1, (os.cpu_count() or 2) - 2), has_shapes=False)
+        return
     is_large = arguments.large
     torch.manual_seed(0)
     climb_ladders()
@@ -95,14 +102,21 @@ def main() -> None:
 
 def climb_ladders() -> None:
     """Run every version of the operator library, with packs of 16 bytes and with single elements."""
-    for ladder in LADDERS:
-        for element in (FLOAT32, BFLOAT16):
-            for columns in (1003, 1024, 20000):
-                case = Case(ladder, element, 1 if ladder.is_flat else 3, columns)
-                inputs = inputs_for(case, 0)
-                for version in ladder.versions:
-                    if version.can_run(problem_of(case)):
-                        OPERATORS[ladder.name](*inputs, version=version.number)
+    for case in library_cases():
+        inputs = inputs_for(case, 0)
+        for version in case.ladder.versions:
+            if version.can_run(problem_of(case)):
+                OPERATORS[case.ladder.name](*inputs, version=version.number)
+
+
+def library_cases() -> list[Case]:
+    """Small problems of the operator library. Gradients of norms take 140 rows, more than blocks run at once."""
+    return [
+        Case(ladder, element, 1 if ladder.is_flat else 140 if ladder.folder == "norm_backward" else 3, columns)
+        for ladder in LADDERS
+        for element in (FLOAT32, BFLOAT16)
+        for columns in (1003, 1024, 20000)
+    ]
 
 
 def convolve() -> None:

@@ -14,14 +14,14 @@ from cuda_ops.runtime.compiler import KernelSource, compile_instance
 from cuda_ops.runtime.gpu import architecture_of
 
 
-def compile_all(cases: list[Case], parallel: int) -> None:
-    """Compile the kernels of the cases and launch shapes into the cache, in `parallel` processes."""
+def compile_all(cases: list[Case], parallel: int, has_shapes: bool = True) -> None:
+    """Compile the kernels of the cases, and of the launch shapes tried, into the cache, in `parallel` processes."""
     wanted: set[tuple[str, str, str]] = set()
     name = architecture_of(0)
     for case in cases:
         problem = problem_of(case)
         runs: list[tuple[Version, Any]] = [(version, version) for version in case.ladder.versions]
-        runs += [(shape.version, shape) for shape in shapes_of(case.ladder, problem)]
+        runs += [(shape.version, shape) for shape in shapes_of(case.ladder, problem)] if has_shapes else []
         for version, run in runs:
             if version.can_run(problem):
                 wanted |= _kernels(case.ladder, version, run.launch, problem, name)
