@@ -36,23 +36,37 @@ def find_compiler() -> str:
 
 def build(source: KernelSource, folder: Path) -> ctypes.CDLL:
     """The kernels of `source` as a shared library, from the cache where it was built before."""
+    flags = [f"-D{name}" for name in source.definitions]
+    return _build(source.text(), source.text(), (*source.kernels(), *source.instances), flags, folder)
+
+
+def build_together(sources: Sequence[KernelSource], folder: Path) -> ctypes.CDLL:
+    """The instances of several sources in one library: the compiler reads the shim and the headers once for all."""
+    unit = "".join(f'#include "{source.path}"\n' for source in sources)
+    content = "".join(source.text() for source in sources)
+    kernels = tuple(dict.fromkeys(instance for source in sources for instance in source.instances))
+    return _build(unit, content, kernels, [f"-I{INCLUDE}"], folder)
+
+
+def _build(unit: str, content: str, kernels: Sequence[str], more_flags: Sequence[str], folder: Path) -> ctypes.CDLL:
+    """A library of the `kernels` of one translation unit; the cache's key has the unit's `content`, headers and all."""
     compiler = find_compiler()
-    text = f'#include "{INCLUDE / "shim.hpp"}"\n{source.text()}\n'
+    text = f'#include "{INCLUDE / "shim.hpp"}"\n{unit}\n'
     text += "".join(
         f'extern "C" int count_{symbol(name)}() {{ return shim::count(&{name}); }}\n'
         f'extern "C" void run_{symbol(name)}(unsigned gx, unsigned gy, unsigned gz, unsigned threads, unsigned shared, '
         f"int cooperative, unsigned cluster, void** a) {{\n    shim::run({{gx, gy, gz}}, {{threads, 1, 1}}, shared, "
         f"cooperative, cluster, [&] {{ shim::call(&{name}, a); }});\n}}\n"
-        for name in (*source.kernels(), *source.instances)
+        for name in kernels
     )
-    flags = [*FLAGS, *(f"-D{name}" for name in source.definitions)]
+    flags = [*FLAGS, *more_flags]
     version = subprocess.run([compiler, "--version"], capture_output=True, check=True, text=True).stdout
-    key = key_of([text, (INCLUDE / "shim.hpp").read_text(), *flags, version])
+    key = key_of([text, content, (INCLUDE / "shim.hpp").read_text(), *flags, version])
 
     def make() -> bytes:
-        unit, library = folder / f"{source.path.stem}.cpp", folder / f"{source.path.stem}.so"
-        unit.write_text(text)
-        done = subprocess.run([compiler, *flags, str(unit), "-o", str(library)], capture_output=True, text=True)
+        source, library = folder / f"{key[:16]}.cpp", folder / f"{key[:16]}.made.so"
+        source.write_text(text)
+        done = subprocess.run([compiler, *flags, str(source), "-o", str(library)], capture_output=True, text=True)
         assert done.returncode == 0, done.stderr[:4000]
         return library.read_bytes()
 
