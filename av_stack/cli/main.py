@@ -15,6 +15,7 @@ from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
+from av_stack.cli.operators import operators_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
 from av_stack.cli.recorded.explain import explain_command
@@ -61,6 +62,7 @@ all_to_the_server = {"allow_extra_args": True, "ignore_unknown_options": True, "
 app.command("serve", context_settings=all_to_the_server)(serve_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
+app.command("operators")(operators_command)
 eval_app.command("perception")(eval_perception_command)
 eval_app.command("pictures")(eval_pictures_command)
 scenarios_app.command("lint")(lint_command)

@@ -20,9 +20,10 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import peers, rotating
+from benchmarks.gpu.library import cub, rotating
 from benchmarks.gpu.library.compiling import compile_all
 from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, shapes_of
+from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Problem
 from cuda_ops.library.operators import OPERATORS
@@ -220,7 +221,7 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     if "cpu" in parts:
         bench.guard("CPU time", lambda: time_calls(bench))
     if "cub" in parts:
-        bench.guard("CUB", lambda: peers.time_cub(bench))
+        bench.guard("CUB", lambda: cub.time_cub(bench))
     for case in chosen if "forward" in parts else []:
         bench.guard(case.title(), lambda: time_case(bench, case, has_compiled=False))  # noqa: B023 - called here
     for case in chosen if "sweep" in parts else []:

@@ -28,7 +28,6 @@ from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
 from cuda_ops.library.softmax_backward import ladder as softmax_backward
 from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 
-EPSILON = 1e-5
 ROW_BYTES = 256 << 20
 """Bytes of the rows of one problem."""
 FUSED = (RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM, LAYER_NORM_SOFTMAX)
@@ -87,29 +86,14 @@ def backward_cases() -> Iterator[Case]:
 
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
-    import torch
+    from cuda_ops.library.trial import random_inputs
 
-    torch.manual_seed(seed)
-    dtype = getattr(torch, case.element.name)
-    shape = (case.columns,) if case.ladder.is_flat else (case.rows, case.columns)
-    arrays = (
-        2
-        if case.ladder is DOT
-        or "residual" in case.ladder.inputs
-        or ({"y", "gradient"} & set(case.ladder.inputs) and case.ladder not in REDUCTIONS)
-        else 1
-    )
-    weights = len({"weight", "bias"} & set(case.ladder.inputs)) - int(case.ladder in (RMS_NORM, RESIDUAL_RMS_NORM))
-    made = [torch.randn(shape, device="cuda", dtype=dtype) for _ in range(arrays)]
-    if case.ladder is SOFTMAX_BACKWARD:
-        made[1] = torch.softmax(made[1], -1)
-    if case.ladder is LOG_SOFTMAX_BACKWARD:
-        made[1] = torch.log_softmax(made[1], -1)
-    return made + [torch.randn(case.columns, device="cuda", dtype=dtype) for _ in range(weights)]
+    return random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed)
 
 
 def problem_of(case: Case) -> Problem:
     """The problem on the GPU at hand, whose arrays are aligned."""
+    from cuda_ops.library.peers import EPSILON
     from cuda_ops.library.run import architecture
 
     lanes = PACK_BYTES // case.element.size_bytes

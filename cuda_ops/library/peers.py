@@ -1,17 +1,14 @@
-"""The peers of our operators, by the name of the ladder."""
+"""torch's operators beside ours, by the name of the ladder; in float64 they give the exact results."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import torch
 from torch.nn import functional
 
-from benchmarks.gpu.library import rotating
-from benchmarks.gpu.library.shapes import EPSILON
-from cuda_ops.library.reduce.op import sum_of
+EPSILON = 1e-5
 
 
 def _normed_sum(total: torch.Tensor, norm: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
@@ -61,36 +58,3 @@ def more_for(name: str, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
         _, x, weight = inputs
         return [torch.ops.aten._fused_rms_norm(x, x.shape[-1:], weight, EPSILON)[1]]
     return []
-
-
-def time_cub(bench: Any) -> None:
-    """The sum of 2^30 float32 by CUB, as cupy calls it, beside ours and torch's."""
-    import cupy
-    from cupy.cuda import cub
-
-    held: list[torch.Tensor] = []
-
-    def allocate(size: int) -> Any:
-        held.append(torch.empty(max(size, 1), dtype=torch.uint8, device="cuda"))
-        memory = cupy.cuda.UnownedMemory(held[-1].data_ptr(), max(size, 1), held[-1])
-        return cupy.cuda.MemoryPointer(memory, 0)
-
-    cupy.cuda.set_allocator(allocate)  # torch's memory, which a capture may take
-    sets = [torch.randn(1 << 30, device="cuda") for _ in range(2)]
-    arrays = [cupy.from_dlpack(x) for x in sets]
-
-    def call(i: int) -> Any:
-        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
-            found = cub.cub_reduction(arrays[i], cub.CUPY_CUB_SUM)
-        if found is None:
-            raise RuntimeError("cupy does not take CUB for this sum")
-        return found
-
-    near = float(call(0)) / float(sum_of(sets[0]))
-    contenders: dict[str, rotating.Call] = {
-        "CUB": call,
-        "ours": lambda i: sum_of(sets[i]),
-        "torch": lambda i: torch.sum(sets[i]),
-    }
-    for name, times in rotating.in_turn(contenders, 2).items():
-        bench.add("cub", {"contender": name, "bytes": 4 << 30, "ratio_of_results": near} | asdict(times))

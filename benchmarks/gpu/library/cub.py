@@ -1,0 +1,44 @@
+"""The sum by CUB, a peer that torch does not have."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+import torch
+
+from benchmarks.gpu.library import rotating
+from cuda_ops.library.reduce.op import sum_of
+
+
+def time_cub(bench: Any) -> None:
+    """The sum of 2^30 float32 by CUB, as cupy calls it, beside ours and torch's."""
+    import cupy
+    from cupy.cuda import cub
+
+    held: list[torch.Tensor] = []
+
+    def allocate(size: int) -> Any:
+        held.append(torch.empty(max(size, 1), dtype=torch.uint8, device="cuda"))
+        memory = cupy.cuda.UnownedMemory(held[-1].data_ptr(), max(size, 1), held[-1])
+        return cupy.cuda.MemoryPointer(memory, 0)
+
+    cupy.cuda.set_allocator(allocate)  # torch's memory, which a capture may take
+    sets = [torch.randn(1 << 30, device="cuda") for _ in range(2)]
+    arrays = [cupy.from_dlpack(x) for x in sets]
+
+    def call(i: int) -> Any:
+        with cupy.cuda.ExternalStream(torch.cuda.current_stream().cuda_stream):
+            found = cub.cub_reduction(arrays[i], cub.CUPY_CUB_SUM)
+        if found is None:
+            raise RuntimeError("cupy does not take CUB for this sum")
+        return found
+
+    near = float(call(0)) / float(sum_of(sets[0]))
+    contenders: dict[str, rotating.Call] = {
+        "CUB": call,
+        "ours": lambda i: sum_of(sets[i]),
+        "torch": lambda i: torch.sum(sets[i]),
+    }
+    for name, times in rotating.in_turn(contenders, 2).items():
+        bench.add("cub", {"contender": name, "bytes": 4 << 30, "ratio_of_results": near} | asdict(times))
