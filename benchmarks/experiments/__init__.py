@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import markdown_tables
+from benchmarks import drives, markdown_tables
 from benchmarks.experiments import driving, peers, seeing
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,6 +29,7 @@ EXPERIMENTS = (
     Experiment("types", ("scenarios/verdicts.json",), driving.types),
     Experiment("weathers", ("perception/weathers.json",), driving.weathers),
     Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
+    Experiment("ablations", ("driving/ablations.json",), drives.per_variant),
     Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
     Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/unreal_goals.json"), seeing.pictures),
