@@ -51,6 +51,9 @@ can slow down.
 _GIVING_UP_MPS2 = 4.0
 """The ego brakes like this where its way through the oncoming lane is closed."""
 
+_ROLLING_MPS = 5.0
+"""A faster ego keeps the times of its way between others that drive along. A slower one lets them go first."""
+
 _GETS_ON_M = 10.0
 """Way within the time of the search by which an ego gets on."""
 
@@ -198,6 +201,7 @@ class LocalPlanner:
         else:
             found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
         self._let_by = let_by
+        front_s_m = ego.s_m + self._body.front_m if ego.speed_mps > _ROLLING_MPS else -np.inf
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
         return LocalPath(
             shifted(route, rows.start, profile.offset_m[rows.start :] if let_by else profile.offset_m[rows]),
@@ -207,7 +211,7 @@ class LocalPlanner:
             self._near_lanes(ways, standing.suspects),
             self._gives_up_at(found, ego) or _waits_at(found, ego, start, stop_s_m),
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
-            *_schedule(found, start, ways, ego.s_m + self._body.front_m),
+            *_schedule(found, start, ways, front_s_m),
             let_by,
             frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
         )
@@ -412,7 +416,7 @@ def _schedule(
 ) -> tuple[tuple[Float, Float] | None, frozenset[int]]:
     """Arc lengths and speeds of a pass, and the track ids of the vehicles that its times take into account.
 
-    These are oncoming ones, and those that drive along and are not ahead of the ego's front.
+    These are oncoming ones, and those that drive along and are not ahead of `front_s_m`.
     """
     if found is _BACK_ON_ROUTE or not found.is_complete:
         return None, frozenset()
