@@ -107,15 +107,44 @@ def preferred_of_two(problem: Problem, any_length: int, warp: int, block: int, c
     return block if problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX else any_length
 
 
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What versions hold in registers, in words, and the most columns of a row that a block and a cluster hold."""
+
+    what: str
+    loaded: str
+    elements: str
+    block_columns_max: int
+    cluster_columns_max: int
+
+
+ONE_ROW = Held("the row", "The row is loaded once", "32 elements", BLOCK_COLUMNS_MAX, CLUSTER_COLUMNS_MAX)
+TWO_ROWS = Held(
+    "both rows",
+    "Each row is loaded once",
+    "32 elements of each row",
+    BLOCK_COLUMNS_OF_TWO_MAX,
+    CLUSTER_COLUMNS_OF_TWO_MAX,
+)
+
+
 def versions_of_two(warp: Launch, block: Launch, cluster: Launch) -> tuple[Version, ...]:
     """Versions 3 to 5 of an operator that holds two rows in registers, by their launch rules."""
+    limit = "Blocks of a cluster wait for the slowest one; counters have not yet told what it costs."
+    return versions_in_registers(warp, block, cluster, limit, TWO_ROWS)
+
+
+def versions_in_registers(
+    warp: Launch, block: Launch, cluster: Launch, cluster_limit: str, held: Held = ONE_ROW
+) -> tuple[Version, ...]:
+    """Versions 3 to 5, which hold rows in registers, by their launch rules; `cluster_limit` limits the last one."""
     return (
         Version(
             3,
             "warp",
-            change="One warp per row, with both rows in its registers.",
-            why="Each row is loaded once; shuffles replace shared memory and barriers.",
-            limit="A thread has registers for 32 elements of each row: 1,024 to the row.",
+            change=f"One warp per row, with {held.what} in its registers.",
+            why=f"{held.loaded}; shuffles replace shared memory and barriers.",
+            limit=f"A thread has registers for {held.elements}: 1,024 to the row.",
             launch=warp,
             fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
             instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
@@ -123,58 +152,21 @@ def versions_of_two(warp: Launch, block: Launch, cluster: Launch) -> tuple[Versi
         Version(
             4,
             "block",
-            change="One block per row, with both rows in its registers.",
-            why="Rows of up to 16,384 elements are loaded once.",
+            change=f"One block per row, with {held.what} in its registers.",
+            why=f"Rows of up to {held.block_columns_max:,} elements are loaded once.",
             limit="Longer rows do not fit into the registers of one block.",
             launch=block,
-            fits=lambda problem: problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX,
+            fits=lambda problem: problem.columns <= held.block_columns_max,
             instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
         ),
         Version(
             5,
             "cluster",
             change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
-            why="Rows of up to 131,072 elements are loaded once.",
-            limit="Blocks of a cluster wait for the slowest one; counters have not yet told what it costs.",
-            launch=cluster,
-            fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_OF_TWO_MAX and problem.rows <= ROWS_MAX,
-            architecture_min=90,
-            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
-        ),
-    )
-
-
-def versions_in_registers(warp: Launch, block: Launch, cluster: Launch, cluster_limit: str) -> tuple[Version, ...]:
-    """Versions 3 to 5, which hold the row in registers, by their launch rules; `cluster_limit` limits the last one."""
-    return (
-        Version(
-            3,
-            "warp",
-            change="One warp per row, with the row in its registers.",
-            why="The row is loaded once; shuffles replace shared memory and barriers.",
-            limit="A thread has registers for 32 elements: 1,024 to the row.",
-            launch=warp,
-            fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-        ),
-        Version(
-            4,
-            "block",
-            change="One block per row, with the row in its registers.",
-            why="Rows of up to 32,768 elements are loaded once.",
-            limit="Longer rows do not fit into the registers of one block.",
-            launch=block,
-            fits=lambda problem: problem.columns <= BLOCK_COLUMNS_MAX,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-        ),
-        Version(
-            5,
-            "cluster",
-            change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
-            why="Rows of up to 262,144 elements are loaded once.",
+            why=f"Rows of up to {held.cluster_columns_max:,} elements are loaded once.",
             limit=cluster_limit,
             launch=cluster,
-            fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX and problem.rows <= ROWS_MAX,
+            fits=lambda problem: problem.columns <= held.cluster_columns_max and problem.rows <= ROWS_MAX,
             architecture_min=90,
             instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
         ),

@@ -11,8 +11,8 @@ from cuda_ops.library import reference
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.ladder import Ladder
+from cuda_ops.library.registered import register_from_result, register_gradient
 from cuda_ops.library.run import check_element, check_like, is_direct, run
-from cuda_ops.runtime.registry import register
 
 
 def relu(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
@@ -84,37 +84,7 @@ def _of_two(ladder: Ladder, gradient: torch.Tensor, out: torch.Tensor, version: 
     return result
 
 
-def _keep_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(output)
-
-
-def _registered(
-    ladder: Ladder,
-    on_cpu: Callable[[torch.Tensor], torch.Tensor],
-    backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-) -> Callable[..., Any]:
-    return register(
-        f"library_{ladder.name}(Tensor x, int version) -> Tensor",
-        lambda x, version: _of_one(ladder, x, version),
-        lambda x, version: on_cpu(x).contiguous(),
-        lambda x, version: torch.empty_like(x, memory_format=torch.contiguous_format),
-        lambda ctx, gradient: (backward(gradient, *ctx.saved_tensors), None),
-        _keep_out,
-    )
-
-
-def _registered_backward(
-    ladder: Ladder, on_cpu: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-) -> Callable[..., Any]:
-    return register(
-        f"library_{ladder.name}(Tensor gradient, Tensor out, int version) -> Tensor",
-        lambda gradient, out, version: _of_two(ladder, gradient, out, version),
-        lambda gradient, out, version: on_cpu(gradient, out).contiguous(),
-        lambda gradient, out, version: torch.empty_like(gradient, memory_format=torch.contiguous_format),
-    )
-
-
-_relu_backward = _registered_backward(RELU_BACKWARD, reference.relu_backward)
-_sigmoid_backward = _registered_backward(SIGMOID_BACKWARD, reference.sigmoid_backward)
-_relu = _registered(RELU, reference.relu, relu_backward)
-_sigmoid = _registered(SIGMOID, reference.sigmoid, sigmoid_backward)
+_relu_backward = register_gradient(RELU_BACKWARD, _of_two, reference.relu_backward)
+_sigmoid_backward = register_gradient(SIGMOID_BACKWARD, _of_two, reference.sigmoid_backward)
+_relu = register_from_result(RELU, _of_one, reference.relu, relu_backward)
+_sigmoid = register_from_result(SIGMOID, _of_one, reference.sigmoid, sigmoid_backward)

@@ -9,10 +9,10 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Ladder
+from cuda_ops.library.registered import register_from_result, register_gradient
 from cuda_ops.library.run import check_like, check_rows, is_direct, run
 from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
 from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
-from cuda_ops.runtime.registry import register
 
 
 def softmax(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
@@ -81,37 +81,7 @@ def _gpu_backward(ladder: Ladder, gradient: torch.Tensor, out: torch.Tensor, ver
     return result
 
 
-def _keep_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(output)
-
-
-def _registered(
-    ladder: Ladder,
-    on_cpu: Callable[[torch.Tensor], torch.Tensor],
-    backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
-) -> Callable[..., Any]:
-    return register(
-        f"library_{ladder.name}(Tensor x, int version) -> Tensor",
-        lambda x, version: _gpu(ladder, x, version),
-        lambda x, version: on_cpu(x).contiguous(),
-        lambda x, version: torch.empty_like(x, memory_format=torch.contiguous_format),
-        lambda ctx, gradient: (backward(gradient, *ctx.saved_tensors), None),
-        _keep_out,
-    )
-
-
-def _registered_backward(
-    ladder: Ladder, on_cpu: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
-) -> Callable[..., Any]:
-    return register(
-        f"library_{ladder.name}(Tensor gradient, Tensor out, int version) -> Tensor",
-        lambda gradient, out, version: _gpu_backward(ladder, gradient, out, version),
-        lambda gradient, out, version: on_cpu(gradient, out).contiguous(),
-        lambda gradient, out, version: torch.empty_like(out, memory_format=torch.contiguous_format),
-    )
-
-
-_softmax_backward = _registered_backward(SOFTMAX_BACKWARD, reference.softmax_backward)
-_log_softmax_backward = _registered_backward(LOG_SOFTMAX_BACKWARD, reference.log_softmax_backward)
-_softmax = _registered(SOFTMAX, reference.softmax, softmax_backward)
-_log_softmax = _registered(LOG_SOFTMAX, reference.log_softmax, log_softmax_backward)
+_softmax_backward = register_gradient(SOFTMAX_BACKWARD, _gpu_backward, reference.softmax_backward)
+_log_softmax_backward = register_gradient(LOG_SOFTMAX_BACKWARD, _gpu_backward, reference.log_softmax_backward)
+_softmax = register_from_result(SOFTMAX, _gpu, reference.softmax, softmax_backward)
+_log_softmax = register_from_result(LOG_SOFTMAX, _gpu, reference.log_softmax, log_softmax_backward)
