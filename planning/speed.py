@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from av_core.types import Constraint, Float
 from planning.config import SpeedConfig
 
+_CREEPING_MPS = 1.0
+"""A slower ego creeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class StopTarget:
@@ -193,12 +196,15 @@ class _ConstraintSelector:
             if brake < wanted:
                 wanted, emergency, binding = brake, hard, self._stop
         for leader in self._leaders:
-            gap = leader.origin_s_m + leader.speed_mps * t - s
+            # A slow ego waits until one that almost touches it is away: the measured speed says too little.
+            is_at_it = leader.origin_s_m - s < config.emergency_room_m and v < _CREEPING_MPS
+            ahead_mps = 0.0 if is_at_it else leader.speed_mps
+            gap = leader.origin_s_m + ahead_mps * t - s
             brake, hard = self._accel_for_gap(
                 gap - config.standstill_gap_m,
                 v,
-                leader.speed_mps,
-                (self._headway_s(leader.speed_mps), config.following_response_s),
+                ahead_mps,
+                (self._headway_s(ahead_mps), config.following_response_s),
                 config.standstill_gap_m - config.emergency_room_m,
             )
             if brake < wanted:

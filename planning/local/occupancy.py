@@ -43,6 +43,12 @@ ALONG = Gaps(2.0, 0.6, 0.9, 0.4)
 _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 """Growth of these distances with the predicted time, for road users that move."""
 
+_SLOPE_MAX = 0.2
+"""The ego is turned by this at most: a steeper path of the search is smoothed before it is driven."""
+
+_AGAINST_M = 0.5
+"""Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
+
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE, ObjectKind.MOTORCYCLE)
 
 _EARLY_S, _LATE_S = 0.5, 1.0
@@ -79,6 +85,10 @@ class OnRoad:
     @property
     def is_moving(self) -> bool:
         return bool(self.one.modes)
+
+    @property
+    def is_oncoming(self) -> bool:
+        return self.is_moving and bool(self.s_m[1] < self.s_m[0] - _AGAINST_M)
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +150,11 @@ def take_cells(
 ) -> None:
     """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at `from_s_m` on the route.
 
-    `shift_m` (CELLS,) is added to the offsets of the columns.
+    `shift_m` (CELLS,) is added to the offsets of the columns. Where it leads aside, the ego is turned, and a corner of
+    its front reaches farther towards those that come.
     """
+    corner_m = body.front_m * np.clip(np.gradient(shift_m), -_SLOPE_MAX, _SLOPE_MAX)
+    straight_m = np.zeros_like(corner_m)
     for way in others:
         aside = gaps.vulnerable_m if way.one.item.kind in _VULNERABLE else gaps.aside_m
         grows = 1.0 if way.is_moving else 0.0
@@ -152,6 +165,7 @@ def take_cells(
         _take(
             blocked,
             shift_m,
+            corner_m if way.is_oncoming else straight_m,
             COLUMN_M,
             DURING,
             AT_END,
@@ -169,11 +183,13 @@ def _moved(way: OnRoad, by_s: Float) -> tuple[Float, Float]:
 
 
 @compiled(
-    "void(uint8[:, :, ::1], float64[::1], float64, uint8, uint8,float64[::1], float64[::1], float64[::1], float64[::1])"
+    "void(uint8[:, :, ::1], float64[::1], float64[::1], float64, uint8, uint8,"
+    "float64[::1], float64[::1], float64[::1], float64[::1])"
 )
 def _take(
     blocked: Any,
     shift_m: Any,
+    corner_m: Any,
     column_m: float,
     during: int,
     at_end: int,
@@ -197,7 +213,7 @@ def _take(
         first, last = int(np.floor(low_m)), int(np.ceil(high_m))
         right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
         for cell in range(max(first, 0), min(last, cells - 1) + 1):
-            low = int(np.ceil((right_m - shift_m[cell]) / column_m - 1e-9)) + columns // 2
-            high = int(np.floor((left_m - shift_m[cell]) / column_m + 1e-9)) + columns // 2
+            low = int(np.ceil((right_m - shift_m[cell] - max(corner_m[cell], 0.0)) / column_m - 1e-9)) + columns // 2
+            high = int(np.floor((left_m - shift_m[cell] - min(corner_m[cell], 0.0)) / column_m + 1e-9)) + columns // 2
             for column in range(max(low, 0), min(high, columns - 1) + 1):
                 blocked[layer, cell, column] |= at_end if is_along else during

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, ObjectKind, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
+from planning.local.found_way import BACK_ON_ROUTE, SOON, goes_on, held_offset, schedule, undecided, waits_at
 from planning.local.hurry import HurryMemory, followers, update_hurry
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
@@ -37,9 +38,6 @@ _OFF_PROFILE_M = 1.2
 _KEEP_M, _KEEP_S = 0.3, 0.3
 """The way ahead of the ego, as a distance plus what it drives in a time, on which a new plan keeps the old path."""
 
-_STEPPING_MPS, _STEP_UP_M, _HALTING_MPS2 = 1.5, 1.5, 2.0
-"""An ego that hardly moves does not go on for less than this way in the next 4 s: it halts."""
-
 _ROOM_IN_LANE_M = 0.8
 """What stands farther from the lane's centre than this may leave room to pass within the lane."""
 
@@ -54,23 +52,13 @@ _GIVING_UP_MPS2 = 4.0
 _ROLLING_MPS = 5.0
 """A faster ego keeps the times of its way between others that drive along. A slower one lets them go first."""
 
-_GETS_ON_M = 10.0
-"""Way within the time of the search by which an ego gets on."""
-
 _KEPT_STEPS = 6
 """Steps in which an ego on its way keeps its path though the search finds none: where others just pass, it may find one
 again at once.
 """
 
-_STOP_SLACK_M = 3.0
-"""A place to wait that is so near to the stop of a light or sign is that stop."""
-
 _SLOWER_MPS = 1.5
 """The ego slows down for a plan that is slower than it by more than this after a second."""
-
-_SOON = 9
-"""Layers of the next 4 s. Out of its lane, the ego looks for another way if it had to slow down on the old one in them:
-it would have to wait with its return. Before that, another way would begin later and later."""
 
 _BESIDE_CELLS, _LOOKS_EVERY = 60, 5
 """Metres ahead in which a lane beside has to begin; and steps from one search for a gap to the next, since a search
@@ -80,14 +68,8 @@ that finds none takes ten times as long as another.
 _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
 
-_HOLD_S = 2.0
-"""An ego that finds no way keeps its offset for this time."""
-
 _BETTER_M = 5.0
 """A new path replaces the old one only if it saves more way than this, or if the old one is no longer free."""
-
-_AGAINST_M = 0.5
-"""Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
 
 _SLOW_SHARE, _OPEN_ROAD_M = 0.4, 100.0
 """A vehicle slower than this share of the limit is passed on a lane in the ego's direction, unless a junction comes so
@@ -99,9 +81,6 @@ _ON_ROUTE_M = 0.02
 _INDICATED_S, _INDICATED_M = 3.0, 1.0
 """The ego indicates when its offset changes by more than this distance in this time."""
 
-_BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
-"""The way of an ego that has nothing to pass and is in its lane."""
-
 
 @dataclass(frozen=True, slots=True)
 class LocalPath:
@@ -112,8 +91,8 @@ class LocalPath:
     ego to wait at `stop_s_m`, or to be slower for the next metres.
 
     `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
-    those `met`, which are the track ids of oncoming vehicles. The ego makes room for those `let_by`. The path is
-    `clear_of` those of `passed` that it does not touch.
+    those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
+    those `let_by`. The path is `clear_of` those of `passed` that it does not touch.
     """
 
     route: Route
@@ -196,12 +175,15 @@ class LocalPlanner:
         if let_by:
             found, slack_mps = self._make_room(road, start, start_offset_m, rows)
         elif not reasons and not slow and abs(start_offset_m) < IN_LANE_M + COLUMN_M:
-            found = _BACK_ON_ROUTE
+            found = BACK_ON_ROUTE
             profile.take_over(found, start, rows)
         else:
             found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
         self._let_by = let_by
-        front_s_m = ego.s_m + self._body.front_m if ego.speed_mps > _ROLLING_MPS else -np.inf
+        waits_s_m = self._gives_up_at(found, ego)
+        if waits_s_m is None:
+            waits_s_m = waits_at(found, ego, start, stop_s_m)
+        timed_to_s_m = ego.s_m + self._body.front_m if ego.speed_mps > _ROLLING_MPS else -np.inf
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
         return LocalPath(
             shifted(route, rows.start, profile.offset_m[rows.start :] if let_by else profile.offset_m[rows]),
@@ -209,24 +191,26 @@ class LocalPlanner:
             prediction,
             profile.manoeuvre(ego.s_m),
             self._near_lanes(ways, standing.suspects),
-            self._gives_up_at(found, ego) or _waits_at(found, ego, start, stop_s_m),
+            waits_s_m,
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
-            *_schedule(found, start, ways, front_s_m),
+            *schedule(found, start, ways, timed_to_s_m),
             let_by,
             frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
         )
 
     def _gives_up_at(self, found: LatticePath, ego: EgoOnRoad) -> float | None:
         """Where the ego halts in the oncoming lane, if there is no way on: the others can stop before it."""
-        is_through = self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
-        if found.is_complete or not is_through or self._steps_without_way < _KEPT_STEPS:
+        if found.is_complete or not self._is_through(ego) or self._steps_without_way < _KEPT_STEPS:
             return None
         return ego.s_m + ego.speed_mps**2 / (2.0 * _GIVING_UP_MPS2)
 
     def _is_going(self, ego: EgoOnRoad) -> bool:
         """Whether the ego is on its way through the oncoming lane."""
-        is_through = self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
-        return is_through and ego.speed_mps > _GOING_MPS
+        return self._is_through(ego) and ego.speed_mps > _GOING_MPS
+
+    def _is_through(self, ego: EgoOnRoad) -> bool:
+        """Whether the ego's path leads through the oncoming lane now or soon."""
+        return self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
 
     def _in_hurry(self, prediction: Prediction, ego: EgoOnRoad) -> frozenset[int]:
         """The track ids of those behind the ego that want to get past it."""
@@ -245,7 +229,9 @@ class LocalPlanner:
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         old = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
         kept = search(leave_lane(old, start_offset_m, start.speed_mps), CENTRE, start.speed_mps, self._memory)
-        is_slow = kept.speed_mps[:_SOON].min() < start.speed_mps - _SLOWER_MPS
+        # Out of its lane, the ego looks for another way if it would soon have to slow down on the old one: it would
+        # have to wait with its return. Before that, another way would begin later and later.
+        is_slow = kept.speed_mps[:SOON].min() < start.speed_mps - _SLOWER_MPS
         if kept.is_complete and not (is_slow and abs(start_offset_m) > OUT_OF_LANE_M):
             return kept, _SLOWER_MPS
         column, shift_m = _columns_through(start_offset_m)
@@ -267,7 +253,7 @@ class LocalPlanner:
         edge = self._cells.build(road, start, edge_m, TIGHT, only_centre=True)
         found = search(edge, CENTRE, start.speed_mps, self._memory)
         if not found.is_complete:
-            found = _BACK_ON_ROUTE
+            found = BACK_ON_ROUTE
         self._profile.take_over(found, start, rows)
         slow_mps = SLOW_SHARE * float(self._route.speed_limit_mps[self._route.row_at(start.s_m)])
         return replace(found, speed_mps=np.minimum(found.speed_mps, slow_mps)), -1.0
@@ -285,10 +271,10 @@ class LocalPlanner:
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         new = search(self._cells.build(road, start, shift_m, gaps), column, start.speed_mps, self._memory)
-        self._steps_without_way = 0 if _goes_on(old) else self._steps_without_way + 1
+        self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start):
-            is_taken = _goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)
-            return new if is_taken else _undecided(old)
+            is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)
+            return new if is_taken else undecided(old)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         if new.is_complete and self._profile.take_over_if_gentle(new, start, rows):
@@ -296,17 +282,16 @@ class LocalPlanner:
         if old.is_complete:
             return old
         if abs(start_offset_m) > IN_LANE_M + COLUMN_M:
-            is_through = self._profile.manoeuvre(start.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
-            return old if is_through else self._stay_aside(road, start, start_offset_m, rows) or old
-        self._profile.take_over(_BACK_ON_ROUTE, start, rows)
-        return _BACK_ON_ROUTE
+            return old if self._is_through(start) else self._stay_aside(road, start, start_offset_m, rows) or old
+        self._profile.take_over(BACK_ON_ROUTE, start, rows)
+        return BACK_ON_ROUTE
 
     def _stay_aside(self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath | None:
         """The way that keeps the ego as far aside as it is, and leads back then; None where it is not free either.
 
         On the old path the ego would drive on into what is beside it.
         """
-        held = _held_offset(start, start_offset_m)
+        held = held_offset(start, start_offset_m)
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         aside_m = np.interp(s, start.s_m + held.along_m, held.offset_m)
         found = search(
@@ -382,65 +367,6 @@ def _columns_through(offset_m: float) -> tuple[int, Float]:
     column = column_of(offset_m)
     beside_m = offset_m - (column - CENTRE) * COLUMN_M
     return column, beside_m * np.clip(1.0 - np.arange(CELLS) / _SHIFT_M, 0.0, 1.0)
-
-
-def _goes_on(found: LatticePath) -> bool:
-    """Whether the ego gets on, on a way that lasts to the end: it does not wait all the time."""
-    return found.is_complete and float(found.along_m[-1]) > _GETS_ON_M
-
-
-def _undecided(found: LatticePath) -> LatticePath:
-    """The first moment of a way alone: it says nothing of where the ego waits, nor how fast it is."""
-    first = slice(0, 1)
-    return replace(
-        found,
-        time_s=found.time_s[first],
-        along_m=found.along_m[first],
-        offset_m=found.offset_m[first],
-        speed_mps=found.speed_mps[first],
-        is_complete=False,
-    )
-
-
-def _held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:
-    """A way that keeps an offset for some time, and leads back to the route then."""
-    hold_m = max(_HOLD_S * start.speed_mps, _SHIFT_M)
-    along_m = np.array([0.0, hold_m, 2.0 * hold_m, 2.0 * hold_m + 1.0])
-    return LatticePath(
-        np.zeros(4), along_m, np.array([offset_m, offset_m, 0.0, 0.0]), np.full(4, start.speed_mps), 0.0, True
-    )
-
-
-def _schedule(
-    found: LatticePath, start: EgoOnRoad, ways: list[OnRoad], front_s_m: float
-) -> tuple[tuple[Float, Float] | None, frozenset[int]]:
-    """Arc lengths and speeds of a pass, and the track ids of the vehicles that its times take into account.
-
-    These are oncoming ones, and those that drive along and are not ahead of `front_s_m`.
-    """
-    if found is _BACK_ON_ROUTE or not found.is_complete:
-        return None, frozenset()
-    met = frozenset(way.one.item.track_id for way in ways if way.is_moving and _is_timed(way, front_s_m))
-    return (start.s_m + found.along_m, found.speed_mps), met
-
-
-def _is_timed(way: OnRoad, front_s_m: float) -> bool:
-    """Whether the times of a pass take a moving vehicle into account: it comes, or is beside or behind the front."""
-    return bool(way.s_m[1] < way.s_m[0] - _AGAINST_M or float(way.s_m[0]) < front_s_m)
-
-
-def _waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: float) -> float | None:
-    """The arc length at which the ego waits on the way `found`; None if it does not, or only for its stop."""
-    stands = np.flatnonzero(found.speed_mps[1:] == 0.0) + 1
-    if len(stands) == 0:
-        return None
-    along_m = float(found.along_m[stands[0]])
-    if start.s_m + along_m > stop_s_m - _STOP_SLACK_M:
-        return None
-    soon_m = float(found.along_m[min(_SOON, len(found.along_m)) - 1])
-    if ego.speed_mps < _STEPPING_MPS and soon_m < _STEP_UP_M:
-        return ego.s_m + ego.speed_mps**2 / (2.0 * _HALTING_MPS2)
-    return start.s_m + along_m
 
 
 def _with_objects_of(prediction: Prediction, ways: list[OnRoad]) -> Prediction:

@@ -44,6 +44,9 @@ _LOOK_AHEAD_M = 40.0
 _WAVELENGTH_M, _WAVELENGTH_S = 6.0, 1.2
 """Changes of offset over less than this way, or what the ego drives in this time, are smoothed out."""
 
+_SOFTER = (1.0, 1.4, 2.0)
+"""Where the ego cannot follow a new path, one with bends so many times as long is tried."""
+
 _KEEP_WEIGHT = 1e3
 
 
@@ -70,8 +73,8 @@ class OffsetProfile:
         share = np.clip(1.0 - (self._route.s_m[rows] - ego.s_m) / _BACK_M, 0.0, 1.0)
         self.offset_m[rows] = ego.offset_m * share
 
-    def take_over(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> None:
-        """Make the found way the new profile, from its start on."""
+    def take_over(self, found: LatticePath, start: EgoOnRoad, rows: slice, softer: float = 1.0) -> None:
+        """Make the found way the new profile, from its start on; bends are `softer` times as long."""
         s, old = self._route.s_m[rows], self.offset_m[rows]
         along = start.s_m + found.along_m
         last = np.append(np.diff(along) > 0.0, True)  # of several moments at one place, the last
@@ -85,16 +88,18 @@ class OffsetProfile:
         wanted[:keep] = old[:keep]
         spacing_m = self._route.length_m / (len(self._route.s_m) - 1)
         if len(s) >= 8:
-            wanted = _smooth(wanted, max(keep, 3), spacing_m, start.speed_mps)
+            wavelength_m = softer * max(_WAVELENGTH_M, _WAVELENGTH_S * start.speed_mps)
+            wanted = _smooth(wanted, max(keep, 3), spacing_m, wavelength_m)
         self.offset_m[rows], self.offset_m[rows.stop :] = wanted, 0.0
 
     def take_over_if_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
-        """Make the found way the new profile, if the ego can follow it; else the old one stays."""
+        """Make the found way the new profile, if the ego can follow it, if need be with softer bends."""
         before_m = self.offset_m.copy()
-        self.take_over(found, start, rows)
-        if self._is_gentle(found, start, rows):
-            return True
-        self.offset_m[:] = before_m
+        for softer in _SOFTER:
+            self.take_over(found, start, rows, softer)
+            if self._is_gentle(found, start, rows):
+                return True
+            self.offset_m[:] = before_m
         return False
 
     def hold_lane(self, start: EgoOnRoad, rows: slice, side: Side) -> None:
@@ -166,12 +171,13 @@ def shifted(route: Route, first: int, offset_m: Float) -> Route:
     return replace(route, curve=Curve(old.s_m, x, y, yaw, curvature))
 
 
-def _smooth(offset_m: Float, keep: int, spacing_m: float, speed_mps: float) -> Float:
+def _smooth(offset_m: Float, keep: int, spacing_m: float, wavelength_m: float) -> Float:
     """A smoothed profile (N,) of points `spacing_m` apart; its first `keep` points stay as they are.
+
+    Changes over less than the wavelength are smoothed out.
 
     Whittaker smoothing with a penalty on third differences. Eilers (2003), "A Perfect Smoother".
     """
-    wavelength_m = max(_WAVELENGTH_M, _WAVELENGTH_S * speed_mps)
     bands = third_difference_bands(len(offset_m)) * float(2.0 * np.sin(np.pi * spacing_m / wavelength_m)) ** -6
     weight = np.ones(len(offset_m))
     weight[:keep] = _KEEP_WEIGHT * wavelength_m**2

@@ -180,6 +180,14 @@ def test_any_motion_is_finite_and_within_limits(
     assert motion.constraint.distance_m >= 0.0
 
 
+@given(st.floats(0.0, 0.9), st.floats(0.0, 0.6), st.floats(0.0, 6.0))
+def test_a_slow_ego_does_not_creep_into_what_it_almost_touches(v: float, gap_m: float, seems_mps: float) -> None:
+    """Whatever speed is measured of it: a standing vehicle seems to move where depth is noisy."""
+    motion = integrate_motion(flat(np.full(100, 15.0)), [], [Leader(gap_m, seems_mps, VEHICLE)], (0.0, v, 0.0), SPEED)
+    assert motion.speed_mps[-1] < 0.05
+    assert motion.s_m[-1] <= v  # it stops within about a second
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.floats(0, 16), st.floats(1, 90))
 def test_stops_short_of_the_target_whenever_comfort_allows(v: float, distance: float) -> None:

@@ -172,9 +172,9 @@ def test_an_obstacle_that_leaves_the_view_beside_the_ego_is_remembered() -> None
 class Stream:
     """Oncoming cars in a row that brake for the ego in their lane and for each other (IDM), as drivers do."""
 
-    def __init__(self, planner: ScenePlanner, gap_m: float, speed_mps: float) -> None:
-        self._planner, self._free_mps, self._time_s = planner, speed_mps, 0.0
-        self._x_m, self._speed_mps = 120.0 + gap_m * np.arange(40), np.full(40, speed_mps)
+    def __init__(self, planner: ScenePlanner, places_m: np.ndarray, speed_mps: float, sight_m: float = 200.0) -> None:
+        self._planner, self._free_mps, self._time_s, self._sight_m = planner, speed_mps, 0.0, sight_m
+        self._x_m, self._speed_mps = np.array(places_m), np.full(len(places_m), speed_mps)
         self.seen: dict[float, tuple[TrackedObject, ...]] = {}
         self.hardest_mps2 = 0.0
 
@@ -190,7 +190,7 @@ class Stream:
         self.hardest_mps2 = min(self.hardest_mps2, float(accel.min()))
         self._speed_mps = np.maximum(self._speed_mps + np.maximum(accel, -7.0) * dt, 0.0)
         self._x_m = self._x_m - self._speed_mps * dt
-        near = np.flatnonzero((self._x_m > -60.0) & (self._x_m < 200.0)).tolist()
+        near = np.flatnonzero((self._x_m > -60.0) & (self._x_m < self._sight_m)).tolist()
         cars = tuple(vehicle(100 + n, self._x_m[n], 3.5, np.pi, self._speed_mps[n]) for n in near)
         self.seen[round(time_s, 3)] = cars
         return (parked(), *cars)
@@ -201,6 +201,18 @@ class Stream:
         return np.asarray(
             1.5 * (1.0 - (v / self._free_mps) ** 4 - (np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)) ** 2)
         )
+
+
+@pytest.mark.parametrize("seed", [3, 6])
+def test_it_passes_between_cars_that_come_in_sight_late(seed: int) -> None:
+    """They come in sight 52 m behind the obstacle, with gaps of 20 to 100 m, and brake for an ego in their lane."""
+    planner = ScenePlanner(two_way_road())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(LENGTH_M - 10.0, 0, 0))
+    gaps_m = np.random.default_rng(seed).uniform(20.0, 100.0, 40)
+    stream = Stream(planner, 120.0 + np.cumsum(gaps_m), speed_mps=11.1, sight_m=142.0)
+    log = drive(planner, 45, 8.0, objects=stream)
+    assert log.has_arrived
+    assert clearance_m(log, lambda time_s: (parked(), *stream.seen[round(time_s, 3)])) > 0.3
 
 
 def test_an_obstacle_that_drives_off_in_view_is_forgotten() -> None:
@@ -222,7 +234,7 @@ def test_an_obstacle_that_drives_off_in_view_is_forgotten() -> None:
 def test_it_passes_in_a_stream_where_a_gap_is_long_enough(gap_m: float) -> None:
     planner = ScenePlanner(two_way_road())
     planner.navigate(Pose2D(0, 0, 0), Pose2D(LENGTH_M - 10.0, 0, 0))
-    stream = Stream(planner, gap_m, speed_mps=11.0)
+    stream = Stream(planner, 120.0 + gap_m * np.arange(40), speed_mps=11.0)
     log = drive(planner, 40, 8.0, objects=stream)
     assert log.has_arrived == (gap_m > 80.0)
     assert clearance_m(log, lambda time_s: (parked(), *stream.seen[round(time_s, 3)])) > 0.4
@@ -269,13 +281,15 @@ STANDS_M, SEEN_M = 330.0, 75.0
 """Where a vehicle stands on the motorway, and from how far the ego sees it."""
 
 
-@pytest.mark.parametrize("seed", [1, 2])
-def test_it_passes_what_stands_on_a_motorway_through_a_gap_beside_it_without_a_stop(seed: int) -> None:
+@pytest.mark.parametrize(("speed_mps", "seed"), [(18.0, 1), (16.7, 2), (16.7, 4)])
+def test_it_passes_what_stands_on_a_motorway_through_a_gap_beside_it_without_a_stop(
+    speed_mps: float, seed: int
+) -> None:
     right, left = straight(key(0), 0, 0, 0, 700.0), straight(key(0, -2), 0, 3.5, 0, 700.0)
     graph = join([replace(lane, speed_limit_mps=18.0) for lane in beside(right, left)])
     planner = ScenePlanner(graph)
     planner.navigate(Pose2D(0, 0, 0), Pose2D(690.0, 0, 0))
-    traffic = TrafficBeside(planner, (25.0, 45.0), 18.0, seed)
+    traffic = TrafficBeside(planner, (25.0, 45.0), speed_mps, seed)
     log = drive(planner, 60, 15.0, objects=traffic)
     assert log.has_arrived
     assert min(row[3] for row in log.rows if STANDS_M - 100.0 < row[1] < STANDS_M) > 8.0

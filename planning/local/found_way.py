@@ -1,0 +1,88 @@
+"""What a way that the search found means for the ego: whether it gets on, where it waits, whose times it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from av_core.types import Float
+from planning.local.lattice import LatticePath
+from planning.local.occupancy import EgoOnRoad, OnRoad
+
+_STEPPING_MPS, _STEP_UP_M, _HALTING_MPS2 = 1.5, 1.5, 2.0
+"""An ego that hardly moves does not go on for less than this way if it has to stand in the next 4 s: it halts."""
+
+_GETS_ON_M = 10.0
+"""Way within the time of the search by which an ego gets on."""
+
+_STOP_SLACK_M = 3.0
+"""A place to wait that is so near to the stop of a light or sign is that stop."""
+
+SOON = 9
+"""Layers of the next 4 s."""
+
+_HOLD_S, _HOLD_MIN_M = 2.0, 15.0
+"""A way that keeps its offset does so for this time, and at least this distance."""
+
+BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
+"""The way of an ego that has nothing to pass and is in its lane."""
+
+
+def goes_on(found: LatticePath) -> bool:
+    """Whether the ego gets on, on a way that lasts to the end: it does not wait all the time."""
+    return found.is_complete and float(found.along_m[-1]) > _GETS_ON_M
+
+
+def undecided(found: LatticePath) -> LatticePath:
+    """The first moment of a way alone: it says nothing of where the ego waits, nor how fast it is."""
+    first = slice(0, 1)
+    return replace(
+        found,
+        time_s=found.time_s[first],
+        along_m=found.along_m[first],
+        offset_m=found.offset_m[first],
+        speed_mps=found.speed_mps[first],
+        is_complete=False,
+    )
+
+
+def held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:
+    """A way that keeps an offset for some time, and leads back to the route then."""
+    hold_m = max(_HOLD_S * start.speed_mps, _HOLD_MIN_M)
+    along_m = np.array([0.0, hold_m, 2.0 * hold_m, 2.0 * hold_m + 1.0])
+    return LatticePath(
+        np.zeros(4), along_m, np.array([offset_m, offset_m, 0.0, 0.0]), np.full(4, start.speed_mps), 0.0, True
+    )
+
+
+def schedule(
+    found: LatticePath, start: EgoOnRoad, ways: list[OnRoad], front_s_m: float
+) -> tuple[tuple[Float, Float] | None, frozenset[int]]:
+    """Arc lengths and speeds of a pass, and the track ids of the vehicles that its times take into account.
+
+    These are oncoming ones, and those that drive along and are not ahead of `front_s_m`.
+    """
+    if found is BACK_ON_ROUTE or not found.is_complete:
+        return None, frozenset()
+    met = frozenset(way.one.item.track_id for way in ways if way.is_moving and _is_timed(way, front_s_m))
+    return (start.s_m + found.along_m, found.speed_mps), met
+
+
+def _is_timed(way: OnRoad, front_s_m: float) -> bool:
+    """Whether the times of a pass take a moving vehicle into account: it comes, or is beside or behind the front."""
+    return way.is_oncoming or float(way.s_m[0]) < front_s_m
+
+
+def waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: float) -> float | None:
+    """The arc length at which the ego waits on the way `found`; None if it does not, or only for its stop."""
+    stands = np.flatnonzero(found.speed_mps[1:] == 0.0) + 1
+    if len(stands) == 0:
+        return None
+    along_m = float(found.along_m[stands[0]])
+    if start.s_m + along_m > stop_s_m - _STOP_SLACK_M:
+        return None
+    soon = stands[stands < SOON]
+    if ego.speed_mps < _STEPPING_MPS and len(soon) and float(found.along_m[soon[-1]]) < _STEP_UP_M:
+        return ego.s_m + ego.speed_mps**2 / (2.0 * _HALTING_MPS2)
+    return start.s_m + along_m
