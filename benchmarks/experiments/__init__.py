@@ -30,6 +30,7 @@ EXPERIMENTS = (
     Experiment("weathers", ("perception/weathers.json",), driving.weathers),
     Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
     Experiment("ablations", ("driving/ablations.json",), drives.per_variant),
+    Experiment("random drives", ("driving/random_drives.json",), drives.both),
     Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
     Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/unreal_goals.json"), seeing.pictures),
