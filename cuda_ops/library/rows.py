@@ -100,11 +100,9 @@ def preferred_of_two(problem: Problem, any_length: int, warp: int, block: int, c
     """The number of the version for the length of the rows, for operators that hold two rows."""
     if problem.columns <= WARP_COLUMNS_MAX:
         return warp
-    if problem.columns <= 512 * EACH_OF_TWO:
+    if problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX:
         return block
-    if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_OF_TWO_MAX:
-        return cluster
-    return block if problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX else any_length
+    return cluster if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_OF_TWO_MAX else any_length
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,24 @@ from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 FIGURES = PAGES / "figures.json"
 """What `python -m benchmarks.gpu.library` wrote."""
+RUNS = PAGES / "runs"
+"""What it wrote in the second run: the operators and the gradients, each in a file."""
 INDEX, GOALS, CPU = "operators", "goals", "cpu"
+TIMES = (
+    "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
+    "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
+    "run or was not timed. A later version is not faster at every size, and kernels and launch shapes may have changed "
+    "since a run. The [goals](README.md#goals) are for an H200.\n"
+)
 
 
-def page(ladder: Ladder, figures: dict[str, Any] | None) -> str:
-    """The page of one operator."""
+def page(ladder: Ladder, figures: dict[str, Any] | None, runs: Mapping[str, dict[str, Any]]) -> str:
+    """The page of one operator; `figures` are of the first run, `runs` of the second one, by the name of the file."""
     problem = Problem(FLOAT32, 1, 1000, 4, 90)
     moved, work = ladder.moved_bytes(problem) / 4000, ladder.operations(problem) / 1000
+    measured = {} if figures is None else {"figures.json": figures}
+    measured |= {f"runs/{name}": run for name, run in runs.items()}
+    measured = {name: run for name, run in measured.items() if _has(run, ladder)}
     parts = [
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
@@ -30,13 +42,20 @@ def page(ladder: Ladder, figures: dict[str, Any] | None) -> str:
         "it the version runs that was fastest for such sizes and types.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
         f"[ladder.py](../../cuda_ops/library/{ladder.folder}/ladder.py)"
-        f"{' and [figures.json](figures.json)' if figures else '; no GPU has timed it yet'}.\n",
+        + ("".join(f" and [{name}]({name})" for name in measured) or "; no GPU has timed it yet")
+        + ".\n",
         "## Versions\n",
         rows(["version", "what changed", "what it should gain", "what limits it"], _versions(ladder)),
     ]
-    if figures is not None:
-        parts += ["## Times\n", _machine(figures), rows(*_times(ladder, figures))]
+    if measured:
+        parts += ["## Times\n", TIMES]
+    for name, run in measured.items():
+        parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
     return "\n".join(parts)
+
+
+def _has(figures: dict[str, Any], ladder: Ladder) -> bool:
+    return any(row["operator"] == ladder.name for row in figures["rows"])
 
 
 def _moves(moved: float) -> str:
@@ -57,13 +76,10 @@ def _versions(ladder: Ladder) -> list[list[str]]:
 
 
 def _machine(figures: dict[str, Any]) -> str:
-    machine = figures["machine"]
+    machine, copy = figures["machine"], figures["copy"]["tb_per_s"]
     return (
-        f"One {machine['gpu']} (the [goals](README.md#goals) are for an H200), torch {machine['torch']}. Terabytes per "
-        "second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads its input "
-        "twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot run or "
-        "was not timed. A later version is not faster at every size. torch's copy of 1 GiB reaches "
-        f"{figures['copy']['tb_per_s']:.2f} TB/s in the same run, read and written.\n"
+        f"one {machine['gpu']}, torch {machine['torch']}. In the same run, torch's copy of 1 GiB reaches {copy:.2f} "
+        "TB/s, read and written.\n"
     )
 
 
@@ -76,7 +92,8 @@ def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[lis
         cells = found.setdefault((row["element"], row["rows"], row["columns"]), {})
         rate = "" if row["tb_per_s"] is None else f"{row['tb_per_s']:.2f}"
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
-    contenders = [*(f"v{version.number}" for version in ladder.versions), "torch", "torch.compile"]
+    contenders = [f"v{version.number}" for version in ladder.versions]
+    contenders += [name for name in ("torch", "torch.compile") if any(name in cells for cells in found.values())]
     lines = [
         [element, f"{count} x {columns}", *(cells.get(name, "") for name in contenders)]
         for (element, count, columns), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][2]))
@@ -106,10 +123,15 @@ def read_figures() -> dict[str, Any] | None:
     return found
 
 
+def read_runs() -> dict[str, dict[str, Any]]:
+    """The figures of the second run, by the name of the file."""
+    return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
+
+
 def main() -> None:
-    figures = read_figures()
+    figures, runs = read_figures(), read_runs()
     for ladder in LADDERS:
-        (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures))
+        (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures, runs))
     index = PAGES / "README.md"
     index.write_text(filled(index.read_text(), figures))
 

@@ -17,6 +17,7 @@ from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
+from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD  # noqa: E402
 from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of  # noqa: E402
 from cuda_ops.library.softmax.ladder import SOFTMAX  # noqa: E402
 from cuda_ops.library.softmax.op import softmax  # noqa: E402
@@ -86,6 +87,16 @@ def test_the_default_version_goes_by_packs_and_type() -> None:
     assert chosen(BFLOAT16, 16384, 4) == 4
     assert chosen(FLOAT32, 16384, 4) == 4
     assert RMS_NORM.choose(Problem(BFLOAT16, 2, 65536, 8, 90)).number == 5
+
+
+def test_the_default_version_of_a_norms_gradient_goes_by_length_type_and_architecture() -> None:
+    def chosen(element: Element, columns: int, architecture: int) -> int:
+        return LAYER_NORM_BACKWARD.choose(Problem(element, 2, columns, 1, architecture)).number
+
+    sizes = (512, 1024, 4096, 8192, 16384, 131072, 262144)
+    assert [chosen(FLOAT32, columns, 90) for columns in sizes] == [3, 4, 4, 4, 6, 6, 1]
+    assert [chosen(BFLOAT16, columns, 90) for columns in sizes] == [3, 3, 4, 6, 6, 6, 1]
+    assert [chosen(BFLOAT16, columns, 80) for columns in sizes] == [3, 3, 4, 4, 2, 1, 1]
 
 
 def test_packs_are_as_large_as_addresses_and_rows_allow() -> None:

@@ -1,0 +1,87 @@
+"""The version that runs by default is nearly the fastest one that was measured, for every recorded case."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from benchmarks.gpu.library.goals import default_version
+from benchmarks.gpu.library.pages import read_runs
+from benchmarks.gpu.library.shapes import shapes_of
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+from cuda_ops.library.recorder import record
+
+SLOWER_MAX = 1.1
+Case = tuple[str, str, int, int]
+"""Operator, element type, rows and columns."""
+
+
+def case_of(row: dict[str, Any]) -> Case:
+    return row["operator"], row["element"], row["rows"], row["columns"]
+
+
+def times_us(run: dict[str, Any]) -> dict[Case, dict[str, float]]:
+    """The times of a run by case and version: "v2".
+
+    A version's launch shape may have changed since its row was written. Then the sweep's time of the new shape counts.
+    """
+    found: dict[Case, dict[str, float]] = {}
+    for row in run["rows"]:
+        if row["contender"].startswith("v") and row["median_us"] is not None:
+            found.setdefault(case_of(row), {})[row["contender"]] = row["median_us"]
+    for row in run["sweep"]:
+        version = version_with_shape(row)
+        if version is not None and row["median_us"] is not None:
+            found[case_of(row)][version] = row["median_us"]
+    return found
+
+
+def version_with_shape(row: dict[str, Any]) -> str | None:
+    """The version that runs the row's case in the row's launch shape; None if none does."""
+    ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
+    element = next(element for element in ELEMENTS if element.name == row["element"])
+    problem = Problem(element, row["rows"], row["columns"], PACK_BYTES // element.size_bytes, 90)
+    for shape in shapes_of(ladder, problem):
+        if shape.title == row["shape"] and shape.version.can_run(problem):
+            tried = record(ladder, replace(shape.version, launch=shape.launch), problem)
+            if tried == record(ladder, shape.version, problem):
+                return f"v{shape.version.number}"
+    return None
+
+
+def slow_defaults(run: dict[str, Any]) -> list[str]:
+    """One line for each case whose default version took more than `SLOWER_MAX` times the fastest one's time."""
+    found = []
+    for case, times in times_us(run).items():
+        default = default_version(dict(zip(("operator", "element", "rows", "columns"), case, strict=True)))
+        fastest = min(times, key=times.__getitem__)
+        if times[default] > SLOWER_MAX * times[fastest]:
+            found.append(f"{case}: {default} took {times[default]:.0f} us, {fastest} {times[fastest]:.0f} us")
+    return found
+
+
+@pytest.mark.parametrize("name", read_runs())
+def test_no_default_is_much_slower_than_the_fastest_version(name: str) -> None:
+    run = read_runs()[name]
+    assert len(times_us(run)) >= 60
+    assert slow_defaults(run) == []
+
+
+def test_a_slow_default_is_found() -> None:
+    case = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
+    times = {"v1": 231.0, "v2": 160.0, default_version(case): 184.0}
+    run = {"rows": [case | {"contender": name, "median_us": time} for name, time in times.items()], "sweep": []}
+    assert slow_defaults(run) == ["('softmax', 'float32', 16384, 4096): v4 took 184 us, v2 160 us"]
+
+
+def test_the_sweep_counts_for_the_launch_shape_of_today() -> None:
+    case = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
+    rows = [case | {"contender": "v4", "median_us": 184.0}]
+    sweep = [
+        case | {"shape": shape, "median_us": time}
+        for shape, time in (("1 x 256 threads, 4 packs", 170.0), ("1 x 512 threads, 2 packs", 160.0))
+    ]
+    assert times_us({"rows": rows, "sweep": sweep}) == {("softmax", "float32", 16384, 4096): {"v4": 170.0}}
