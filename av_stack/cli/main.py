@@ -21,6 +21,7 @@ from av_stack.cli.placing import place_command
 from av_stack.cli.recorded.explain import explain_command
 from av_stack.cli.recorded.replay import replay_command
 from av_stack.cli.report import report_command
+from av_stack.cli.roofline import roofline_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
 from av_stack.cli.tune import tune_command
@@ -63,6 +64,7 @@ app.command("serve", context_settings=all_to_the_server)(serve_command)
 app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 app.command("operators")(operators_command)
+app.command("roofline")(roofline_command)
 eval_app.command("perception")(eval_perception_command)
 eval_app.command("pictures")(eval_pictures_command)
 scenarios_app.command("lint")(lint_command)

@@ -11,13 +11,15 @@ from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
+from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, summary
+from cuda_ops.library.roofline_picture import picture
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 FIGURES = PAGES / "figures.json"
 """What `python -m benchmarks.gpu.library` wrote."""
 RUNS = PAGES / "runs"
 """What it wrote in the second run: the operators and the gradients, each in a file."""
-INDEX, GOALS, CPU = "operators", "goals", "cpu"
+INDEX, GOALS, CPU, ROOFLINE = "operators", "goals", "cpu", "roofline"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -117,6 +119,14 @@ def filled(index: str, figures: dict[str, Any] | None) -> str:
     return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
 
 
+def roofline(page: str, runs: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
+    """The page of the roofline with its table, and its picture."""
+    measured = list(runs.values())
+    roof, points = roof_of(measured), points_of(measured)
+    table = f"{summary(roof)}.\n\n{rows(NAMES, lines(points, roof))}"
+    return placed(page, ROOFLINE, table), picture(points, roof)
+
+
 def read_figures() -> dict[str, Any] | None:
     """The measured figures, None before the first run on a GPU."""
     found: dict[str, Any] | None = json.loads(FIGURES.read_text()) if FIGURES.is_file() else None
@@ -132,6 +142,10 @@ def main() -> None:
     figures, runs = read_figures(), read_runs()
     for ladder in LADDERS:
         (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures, runs))
+    page_file = PAGES / "roofline.md"
+    text, drawn = roofline(page_file.read_text(), runs)
+    page_file.write_text(text)
+    (PAGES / "roofline.svg").write_text(drawn)
     index = PAGES / "README.md"
     index.write_text(filled(index.read_text(), figures))
 

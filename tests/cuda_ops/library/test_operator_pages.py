@@ -23,6 +23,11 @@ def test_the_index_is_up_to_date() -> None:
     assert pages.filled(index, pages.read_figures()) == index
 
 
+def test_the_roofline_is_up_to_date() -> None:
+    page, picture = ((pages.PAGES / name).read_text() for name in ("roofline.md", "roofline.svg"))
+    assert pages.roofline(page, pages.read_runs()) == (page, picture)
+
+
 def test_the_ladders_name_all_kernels() -> None:
     named = {PACKAGE / f"{ladder.source(version)}.cu" for ladder in LADDERS for version in ladder.versions}
     assert named == set((PACKAGE / "library").glob("*/*.cu"))

@@ -1,0 +1,151 @@
+"""The roofline of measured operators: how near each comes to the rate of the memory, or of the arithmetic.
+
+A call does I operations for each byte that it has to move, its arithmetic intensity. Memory that delivers B bytes per
+second allows I * B operations per second, and the arithmetic units allow P: the roof is the smaller one of the two
+(Williams, Waterman and Patterson, 2009). They meet at I = P / B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+
+FLOAT32_LANES = 128
+"""Multiply-adds of float32 that one processor (SM) begins per clock, of sm_86 and later (sm_75 and sm_80: 64)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The limits of one GPU."""
+
+    gpu: str
+    copy_tb_per_s: float
+    """torch's copy of 1 GiB, read and written."""
+    memory_tb_per_s: float
+    """The highest rate that any call reached, ours or a peer's, in TB/s."""
+    memory_by: str
+    """The call that reached it."""
+    float32_tflop_per_s: float
+    """Multiply-adds of all processors at the highest recorded clock; two operations each."""
+
+    @property
+    def ridge(self) -> float:
+        """Operations per byte from which on arithmetic is the limit."""
+        return self.float32_tflop_per_s / self.memory_tb_per_s
+
+    def tflop_per_s(self, operations_per_byte: float) -> float:
+        """The most operations that the GPU can do at this intensity."""
+        return min(operations_per_byte * self.memory_tb_per_s, self.float32_tflop_per_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The fastest version of one operator at one size."""
+
+    operator: str
+    element: str
+    rows: int
+    columns: int
+    version: str
+    operations_per_byte: float
+    tb_per_s: float
+
+    @property
+    def tflop_per_s(self) -> float:
+        return self.operations_per_byte * self.tb_per_s
+
+    def share(self, roof: Roof) -> float:
+        """The rate as a part of what the roof allows."""
+        return self.tflop_per_s / roof.tflop_per_s(self.operations_per_byte)
+
+
+def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
+    """The limits of the GPU on which the benchmark wrote `runs`. Raises `CudaOpsError` where no row has a clock."""
+    machine = runs[0]["machine"]
+    rows = [row for run in runs for row in run["rows"] if row["tb_per_s"] is not None]
+    fastest = max(rows, key=lambda row: row["tb_per_s"])
+    clocks_mhz = [row["clock_mhz"] for row in rows if row["clock_mhz"] is not None]
+    if not clocks_mhz:
+        raise CudaOpsError("roofline: no row has a clock; was NVML missing when the benchmark ran?")
+    return Roof(
+        machine["gpu"],
+        max(run["copy"]["tb_per_s"] for run in runs),
+        fastest["tb_per_s"],
+        f"{fastest['operator']}, {fastest['element']}, {fastest['contender']}",
+        machine["processors"] * FLOAT32_LANES * 2 * max(clocks_mhz) / 1e6,
+    )
+
+
+def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
+    """The fastest version at each size, in the order of the catalogue, types and columns."""
+    fastest: dict[tuple[str, str, int, int], dict[str, Any]] = {}
+    for row in (row for run in runs for row in run["rows"]):
+        if not row["contender"].startswith("v") or row["tb_per_s"] is None:
+            continue
+        key = row["operator"], row["element"], row["rows"], row["columns"]
+        if key not in fastest or row["tb_per_s"] > fastest[key]["tb_per_s"]:
+            fastest[key] = row
+    order = [ladder.name for ladder in LADDERS]
+    made = [_point(row) for row in fastest.values()]
+    return sorted(made, key=lambda point: (order.index(point.operator), point.element, point.columns))
+
+
+def _point(row: dict[str, Any]) -> Point:
+    ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
+    element = next(element for element in ELEMENTS if element.name == row["element"])
+    problem = Problem(element, row["rows"], row["columns"], PACK_BYTES // element.size_bytes, 90)
+    intensity = ladder.operations(problem) / ladder.moved_bytes(problem)
+    return Point(ladder.name, element.name, problem.rows, problem.columns, row["contender"], intensity, row["tb_per_s"])
+
+
+def lines(points: Sequence[Point], roof: Roof) -> list[list[str]]:
+    """One line for each operator and type: from its slowest to its fastest size."""
+    groups: dict[tuple[str, str], list[Point]] = {}
+    for point in points:
+        groups.setdefault((point.operator, point.element), []).append(point)
+    found = []
+    for (operator, element), group in groups.items():
+        ends = sorted(group, key=lambda point: point.tb_per_s)
+        slowest, fastest = ends[0], ends[-1]
+        found.append(
+            [
+                operator,
+                element,
+                f"{slowest.operations_per_byte:.2f}",
+                f"{slowest.tb_per_s:.2f} ({_size(slowest)}, {slowest.version})",
+                f"{fastest.tb_per_s:.2f} ({_size(fastest)}, {fastest.version})",
+                f"{fastest.tflop_per_s:.2f}",
+                " to ".join(dict.fromkeys(f"{100 * point.share(roof):.0f} %" for point in (slowest, fastest))),
+            ]
+        )
+    return found
+
+
+NAMES = (
+    "operator",
+    "type",
+    "operations per byte",
+    "slowest size, TB/s",
+    "fastest size, TB/s",
+    "its TFLOP/s",
+    "share of the roof",
+)
+"""The columns of `lines`."""
+
+
+def _size(point: Point) -> str:
+    return f"{point.rows} x {point.columns}"
+
+
+def summary(roof: Roof) -> str:
+    """The limits in one sentence."""
+    return (
+        f"{roof.gpu}: memory {roof.memory_tb_per_s:.2f} TB/s (the fastest call, {roof.memory_by}; torch's copy "
+        f"{roof.copy_tb_per_s:.2f}), float32 {roof.float32_tflop_per_s:.1f} TFLOP/s by its processors and clock; "
+        f"arithmetic is the limit from {roof.ridge:.1f} operations per byte on"
+    )

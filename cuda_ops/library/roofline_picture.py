@@ -1,0 +1,111 @@
+"""Draws a roofline as an SVG picture, whose bytes depend on the figures alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from html import escape
+
+from cuda_ops.library.roofline import Point, Roof
+
+WIDTH, HEIGHT = 900, 520
+LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 460
+"""Edges of the plot, px."""
+INTENSITIES, RATES = (0.05, 50.0), (0.05, 100.0)
+"""Operations per byte and TFLOP/s at the edges."""
+HUES = 10
+"""Operators whose colours differ by hue alone; the next ones are darker."""
+
+
+def x_px(operations_per_byte: float) -> float:
+    return LEFT + (RIGHT - LEFT) * _part(operations_per_byte, *INTENSITIES)
+
+
+def y_px(tflop_per_s: float) -> float:
+    return BOTTOM - (BOTTOM - TOP) * _part(tflop_per_s, *RATES)
+
+
+def _part(value: float, least: float, most: float) -> float:
+    return math.log(value / least) / math.log(most / least)
+
+
+def picture(points: Sequence[Point], roof: Roof) -> str:
+    """The picture: both axes are logarithmic; a circle is float32, a square a type of half precision."""
+    names = list(dict.fromkeys(point.operator for point in points))
+    colours = {name: _colour(number) for number, name in enumerate(names)}
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
+        'font-size="12">',
+        f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
+        _text(LEFT, 25, f"{roof.gpu}: the fastest version of each operator at each size, cold data"),
+        *_axes(),
+        *_roof(roof),
+        *(_mark(point, colours[point.operator]) for point in points),
+        *_legend(colours),
+        "</svg>\n",
+    ]
+    return "\n".join(parts)
+
+
+def _colour(number: int) -> str:
+    return f"hsl({number % HUES * 360 // HUES}, 75%, {50 - 20 * (number // HUES)}%)"
+
+
+def _axes() -> list[str]:
+    made = []
+    for value in (0.1, 1.0, 10.0):
+        x = x_px(value)
+        made += [_line(x, BOTTOM, x, TOP, "#dddddd"), _text(x, BOTTOM + 18, f"{value:g}", "middle")]
+    for value in (0.1, 1.0, 10.0, 100.0):
+        y = y_px(value)
+        made += [_line(LEFT, y, RIGHT, y, "#dddddd"), _text(LEFT - 8, y + 4, f"{value:g}", "end")]
+    made.append(_text((LEFT + RIGHT) / 2, BOTTOM + 40, "operations per byte", "middle"))
+    made.append(_text(LEFT, TOP - 6, "TFLOP/s"))
+    return made
+
+
+def _roof(roof: Roof) -> list[str]:
+    least, most = INTENSITIES
+    flat = y_px(roof.float32_tflop_per_s)
+    copy_end = roof.float32_tflop_per_s / roof.copy_tb_per_s
+    return [
+        _line(x_px(least), y_px(least * roof.memory_tb_per_s), x_px(roof.ridge), flat, "black"),
+        _line(x_px(roof.ridge), flat, x_px(most), flat, "black"),
+        _line(x_px(least), y_px(least * roof.copy_tb_per_s), x_px(copy_end), flat, "#888888", 'stroke-dasharray="5 4"'),
+        _text(RIGHT, flat - 6, f"float32 {roof.float32_tflop_per_s:.1f} TFLOP/s", "end"),
+        _text(x_px(4.0), y_px(5.0 * roof.memory_tb_per_s), f"memory {roof.memory_tb_per_s:.2f} TB/s", "end"),
+        _text(x_px(6.0), y_px(4.0 * roof.copy_tb_per_s), f"torch's copy {roof.copy_tb_per_s:.2f} TB/s"),
+    ]
+
+
+def _mark(point: Point, colour: str) -> str:
+    x, y = x_px(point.operations_per_byte), y_px(point.tflop_per_s)
+    where = f"{point.operator} {point.element} {point.rows} x {point.columns}: {point.tb_per_s:.2f} TB/s"
+    shape = (
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"'
+        if point.element == "float32"
+        else f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7"'
+    )
+    return f'{shape} fill="{colour}" fill-opacity="0.7"><title>{escape(where)}</title>{_end(shape)}'
+
+
+def _end(shape: str) -> str:
+    return "</circle>" if shape.startswith("<circle") else "</rect>"
+
+
+def _legend(colours: dict[str, str]) -> list[str]:
+    made = []
+    for number, (name, colour) in enumerate(colours.items()):
+        y = TOP + 8 + 18 * number
+        made += [f'<rect x="{RIGHT + 20}" y="{y - 9}" width="10" height="10" fill="{colour}"/>']
+        made += [_text(RIGHT + 38, y, name)]
+    made.append(_text(RIGHT + 20, BOTTOM + 18, "circle: float32; square: half precision"))
+    return made
+
+
+def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "") -> str:
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}" {more}/>'
+
+
+def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(text)}</text>'
