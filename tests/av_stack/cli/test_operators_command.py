@@ -39,7 +39,7 @@ def test_without_a_gpu_one_line_says_why() -> None:
     ("arguments", "said"),
     [
         (("softmaxx",), "OP: unknown name 'softmaxx' (did you mean softmax?)"),
-        (("softmax", "--version", "9"), "--version 9: softmax has versions 1 to 5"),
+        (("relu", "--version", "99"), "--version 99: relu has versions 1 to "),
         (("softmax", "--shape", "0x4"), "--shape '0x4': needed is ROWSxCOLUMNS"),
         (("softmax", "--dtype", "float64"), "--dtype: unknown name 'float64'"),
     ],

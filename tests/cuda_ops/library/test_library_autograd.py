@@ -6,6 +6,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from tests.cuda_ops.library import autograd_cases as cases  # noqa: E402
 
 REGISTERED = cases.registered("cpu")
@@ -25,6 +26,11 @@ def test_gradients_are_the_results_differences(name: str) -> None:
 @pytest.mark.parametrize("name", cases.DIFFERENTIABLE)
 def test_one_compiled_graph_takes_any_size(name: str) -> None:
     cases.check_compiled(name, "cpu", "aot_eager")
+
+
+def test_every_operator_has_arguments_for_the_checks() -> None:
+    assert set(OPERATORS) <= set(REGISTERED)
+    assert {name for name in OPERATORS if not name.endswith("_backward")} <= set(cases.DIFFERENTIABLE)
 
 
 @pytest.mark.parametrize("name", REGISTERED)
