@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cuda_ops.library import rows
@@ -176,10 +177,11 @@ def for_cluster(problem: Problem) -> Spread:
     return Spread(EACH // problem.lanes, threads, blocks)
 
 
-def _preferred(problem: Problem) -> int:
+def _preferred(is_rms: bool, problem: Problem) -> int:
     """The version that was fastest on an H100 (docs/operators/runs).
 
-    Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined.
+    Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined, but
+    LayerNorm's of 32,768, and of 65,536 of half precision, by clusters.
     """
     is_half = problem.element.size_bytes == 2
     if problem.columns <= (rows.WARP_COLUMNS_MAX if is_half else rows.WARP_COLUMNS_MAX // 2):
@@ -187,7 +189,8 @@ def _preferred(problem: Problem) -> int:
     if problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and problem.architecture >= 90 else 1):
         return 4
     if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX:
-        return 6
+        by_clusters = not is_rms and 1 << 14 < problem.columns <= (1 << 16 if is_half else 1 << 15)
+        return 5 if by_clusters else 6
     return 2 if problem.columns < MANY_COLUMNS else 1
 
 
@@ -199,7 +202,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("gradient", "x", "weight", "dx", "dweight", "dbias", "partials"),
         moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=_preferred,
+        preferred=partial(_preferred, is_rms),
         results={"dx": whole, "dweight": column} | ({} if is_rms else {"dbias": column}),
         scratch={"partials": lambda problem: 4 * scratch_floats(problem.rows, problem.columns)},
         versions=(
