@@ -3,6 +3,10 @@
 
 OUT ?= out
 
+# Where this variable is set, each of the hundreds of programs that tests start would compile the sources anew, and the
+# packages that `scripts/setup.sh dev` leaves to the first import.
+export PYTHONDONTWRITEBYTECODE =
+
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
@@ -20,8 +24,6 @@ smoke: ## under a minute: unit tests of every part, and ten seconds of driving
 
 WORKERS ?= 2
 
-# Where this variable is set, each of the hundreds of programs that tests start would compile the sources anew.
-test: export PYTHONDONTWRITEBYTECODE =
 test: ## install what tests need and run them (WORKERS=0 runs them in one process; AV_STACK_DATA=DIR adds tests on real maps and pictures)
 	@scripts/setup.sh dev
 	@.venv/bin/python -m pytest --numprocesses $(WORKERS) $(if $(filter-out 0,$(WORKERS)),--dist loadfile) $(PYTEST_ARGS)

@@ -88,7 +88,9 @@ fi
 if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt "$stamp" ]; then
     if [ -n "$extra" ]; then size="3.8 GB to download, 8 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
-    .venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt -e ".${extra:+[$extra]}"
+    # Tests and lint import a tenth of what is installed for them; pip would compile all of it, on one core.
+    .venv/bin/pip install --quiet --disable-pip-version-check ${extra:+--no-compile} -c constraints.txt \
+        -e ".${extra:+[$extra]}"
     # Compile the kernels of the server and of the stack now instead of at the first start, at the same time.
     .venv/bin/python -m embedded_carla.warm_up &
     warm_up=$!
