@@ -19,6 +19,7 @@ from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.server_process import ServerProcess, free_port_pair
 from av_stack.world.carla.actors import actors_in
 from scenarios.model import FOLDER
+from tests.av_stack.cli.forked import forked
 
 COMMAND = (sys.executable, "-m", "av_stack.cli")
 
@@ -26,6 +27,9 @@ COMMAND = (sys.executable, "-m", "av_stack.cli")
 def av_stack(
     *arguments: str, timeout_s: float = 60.0, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own; with another environment, one that starts anew."""
+    if environment is None:
+        return forked(arguments, timeout_s)
     return subprocess.run(
         [*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
     )
