@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,7 +16,7 @@ import yaml
 from av_stack.assembly import DETECTOR_ORACLES
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import PICTURES, SETUP
-from av_stack.recording.recorder import RECORDING
+from av_stack.recording.recorder import RECORDING, RESULT
 from av_stack.route_drive import load_route
 from av_stack.run import RECORD_EXACT, Options, run
 from av_stack.world.spec import Address
@@ -38,15 +43,34 @@ class Drives:
     steps: int
 
 
+def made_once(name: str, make: Callable[[Path], None], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `name` that all worker processes share; the first that asks fills it by `make`."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+    folder, is_made = shared / name, shared / f"{name}.made"
+    with (shared / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # until the file is closed
+        if not is_made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of a worker that failed
+            folder.mkdir()
+            make(folder)
+            is_made.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
-def drives(city_server: Address, tmp_path_factory: pytest.TempPathFactory) -> Drives:
-    changes = {"timeout_s": SECONDS, "traffic": TrafficTable(vehicles=4)}
-    scenario = load_scenario("town_drive").model_copy(update=changes)
-    folder = tmp_path_factory.mktemp("drives")
-    figures = run(scenario, Options(city_server, out=folder / "exact", record=RECORD_EXACT)).figures
-    assert figures["recording_dropped_steps"] == 0
-    exact = folder / "exact" / RECORDING
-    return Drives(exact, edited(exact, folder / "small.mcap", _without_pictures), figures["steps"])
+def drives(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Drives:
+    def make(folder: Path) -> None:
+        changes = {"timeout_s": SECONDS, "traffic": TrafficTable(vehicles=4)}
+        scenario = load_scenario("town_drive").model_copy(update=changes)
+        city_server: Address = request.getfixturevalue("city_server")
+        figures = run(scenario, Options(city_server, out=folder / "exact", record=RECORD_EXACT)).figures
+        assert figures["recording_dropped_steps"] == 0
+        edited(folder / "exact" / RECORDING, folder / "small.mcap", _without_pictures)
+
+    folder = made_once("drives", make, tmp_path_factory)
+    steps = json.loads((folder / "exact" / RESULT).read_text())["steps"]
+    return Drives(folder / "exact" / RECORDING, folder / "small.mcap", steps)
 
 
 def _without_pictures(topic: str, number: int, schema: bytes, data: bytes) -> tuple[bytes, bytes] | None:
@@ -67,7 +91,10 @@ def gains(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stack_drive(gains: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The stack drives in traffic, with oracles and a small camera."""
+    """The stack drives in traffic, with oracles and a small camera.
+
+    Each worker process makes its own, because a test changes `gains`.
+    """
     folder = tmp_path_factory.mktemp("recorded")
     rig = folder / "rig.yaml"
     rig.write_text(yaml.safe_dump(RIG))
@@ -83,8 +110,10 @@ def stack_drive(gains: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def collision(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """On a Leaderboard route with weather along it, an agent that looks at nothing runs into a walker."""
-    folder = tmp_path_factory.mktemp("route")
-    route = load_route(Path(written(folder)), "7", None, None, 0).model_copy(update={"timeout_s": 9.0})
-    figures = run(route, Options(out=folder / "drive", agent="straight")).figures
-    assert figures["infractions"]["collisions_walker"] == 1
-    return folder / "drive" / RECORDING
+
+    def make(folder: Path) -> None:
+        route = load_route(Path(written(folder)), "7", None, None, 0).model_copy(update={"timeout_s": 9.0})
+        figures = run(route, Options(out=folder / "drive", agent="straight")).figures
+        assert figures["infractions"]["collisions_walker"] == 1
+
+    return made_once("route", make, tmp_path_factory) / "drive" / RECORDING
