@@ -18,6 +18,9 @@ from embedded_carla.scene import SignalSite
 from embedded_carla.types import Float, SignalColour
 
 GREEN_S, YELLOW_S, RED_S = 10.0, 3.0, 2.0  # default durations; red is the all-red phase
+_ONE_PLACE_M, _ONE_FACE_DEG = 0.25, 30.0
+"""Two lights that are nearer to each other than this, and turned from each other by less, are one head."""
+
 _PHASES = (SignalColour.GREEN, SignalColour.YELLOW, SignalColour.RED)
 
 
@@ -186,22 +189,25 @@ class TrafficLights:
 def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> list[_Group]:
     """One group per junction, controllers in the file's order; lights without a controller take a turn each.
 
+    Of these, lights at one place switch together: one head hides the other.
     A controller belongs to the junction that lists it, else to that of its first light. Lights that have neither
     junction nor controller run alone.
     """
     home = {controller: junction for junction, order in sequences.items() for controller in order}
     members: dict[tuple[str, str], dict[str, list[str]]] = {}
+    free = [site for site in lights if not site.controller_id]
     for site in lights:
         junction = home.get(site.controller_id, site.junction_id) if site.controller_id else site.junction_id
         alone = not junction and not site.controller_id
+        first = next((other for other in free if _is_one_head(other, site)), site)
         key = (
-            ("light", site.signal_id)
+            ("light", first.signal_id)
             if alone
             else ("junction", junction)
             if junction
             else ("controller", site.controller_id)
         )
-        name = f"controller {site.controller_id}" if site.controller_id else f"light {site.signal_id}"
+        name = f"controller {site.controller_id}" if site.controller_id else f"light {first.signal_id}"
         members.setdefault(key, {}).setdefault(name, []).append(site.signal_id)
     groups = []
     for (_, junction), controllers in members.items():
@@ -210,6 +216,13 @@ def _grouped(lights: Sequence[SignalSite], sequences: dict[str, list[str]]) -> l
         names = sorted(controllers, key=lambda name: rank.get(name, len(rank)))
         groups.append(_Group([_Controller(controllers[name], pole_index=i) for i, name in enumerate(names)]))
     return groups
+
+
+def _is_one_head(one: SignalSite, other: SignalSite) -> bool:
+    """Whether two lights of one junction are at one place and face the same traffic."""
+    away_m = math.dist(one.pose.location, other.pose.location)
+    turned_deg = math.remainder(one.pose.yaw_deg - other.pose.yaw_deg, 360.0)
+    return one.junction_id == other.junction_id and away_m < _ONE_PLACE_M and abs(turned_deg) < _ONE_FACE_DEG
 
 
 _YAW_DEG = 1

@@ -67,6 +67,19 @@ def test_a_junction_takes_turns(times: dict[str, tuple[float, float, float]], dt
     assert all(order[(order.index(x) + 1) % 3] == y for x, y in pairwise(turns) if x != y)
 
 
+def test_lights_without_a_controller_at_one_place_show_the_same() -> None:
+    """In Town10HD two lights of one junction are 3 cm apart: the head of one hides the other's."""
+    place = {"955": Transform(1.0, 2.0), "956": Transform(1.03, 2.0), "back": Transform(1.0, 2.0, yaw_deg=180.0)}
+    sites = [SignalSite(name, "traffic_light", pose, (), "", "J") for name, pose in place.items()]
+    lights, seen = TrafficLights(sites, [("J", ())]), set()
+    for _ in range(800):
+        assert lights.state("955") is lights.state("956")
+        seen.add((lights.state("955"), lights.state("back")))
+        lights.step(0.05)
+    assert (GREEN, RED) in seen
+    assert (RED, GREEN) in seen
+
+
 def test_default_times_are_carlas() -> None:
     lights = TrafficLights(SITES, ORDER)
     changes, colour = [], lights.state("k1")
