@@ -23,6 +23,9 @@ from av_stack.recording.schemas import MAP, TOPICS, model_of
 from av_stack.run import Options, run
 from scenarios.model import load_scenario
 
+pytestmark = pytest.mark.timeout(300)
+"""Each drive starts a server and compiles or loads the networks, on two cores that others use too."""
+
 SEED = 2
 """With it, the light at the corner is green when the ego comes."""
 
