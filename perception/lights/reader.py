@@ -55,6 +55,9 @@ GATE = 9.0
 FACING_MAX_RAD = np.radians(60.0)
 """Maximum angle between the ego's heading and the lane's heading at a light's stop line."""
 
+ONE_PLACE_M, ONE_WAY_RAD = 0.25, 0.5
+"""Two lights that are nearer to each other than this, and for directions that differ by less, have one head."""
+
 NEAR_M = 2.0
 """Minimum depth of a light in front of the camera, m."""
 
@@ -124,7 +127,7 @@ class LightReader:
     """
 
     def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
-        self._lights = _lights(graph)
+        self._lights, self._same_head = _lights(graph)
         self._stops = np.array([light.stop for light in self._lights]).reshape(-1, 2)
         self._range_m = range_m
         self._votes: dict[str, Float] = {}
@@ -156,7 +159,12 @@ class LightReader:
                 told.setdefault(name, seen)
         for name, (head, lit) in told.items():
             self._vote(name, head, lit)
-        return {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+        views_of = {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+        return views_of | {
+            name: replace(views_of[first], signal_id=name)
+            for name, first in self._same_head.items()
+            if first in views_of
+        }
 
     def _read_picture(
         self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
@@ -322,21 +330,34 @@ def sure_state(shares: Float) -> tuple[LightState, float]:
     return LightState.UNKNOWN, 0.0
 
 
-def _lights(graph: LaneGraph) -> list[_Light]:
-    """The map's traffic lights, each once, however many lanes it governs."""
+def _lights(graph: LaneGraph) -> tuple[list[_Light], Mapping[str, str]]:
+    """The map's traffic lights, each head once, and the ids of lights whose head is that of another: id -> its id."""
     found: dict[str, _Light] = {}
+    same: dict[str, str] = {}
     road = np.concatenate([lane.points for lane in graph.lanes.values()]) if graph.lanes else np.zeros((1, 3))
     near = cKDTree(road[:, :2])
     for signal in graph.signals:
-        if signal.kind is not SignalKind.TRAFFIC_LIGHT or signal.lane not in graph.lanes or signal.signal_id in found:
+        is_known = signal.signal_id in found or signal.signal_id in same
+        if signal.kind is not SignalKind.TRAFFIC_LIGHT or signal.lane not in graph.lanes or is_known:
             continue
         lane = graph.lanes[signal.lane]
         x, y, yaw = lane.curve.pose_at(signal.stop_s_m)
         stop = np.array([x, y])
         at = stop if signal.place is None else np.array(signal.place)
         post = np.array([*at, road[near.query(at)[1], 2]])
-        found[signal.signal_id] = _Light(signal.signal_id, stop, float(yaw), post)
-    return list(found.values())
+        light = _Light(signal.signal_id, stop, float(yaw), post)
+        first = next((other for other in found.values() if signal.place and _is_one_head(other, light)), None)
+        if first is None:
+            found[light.signal_id] = light
+        else:
+            same[light.signal_id] = first.signal_id
+    return list(found.values()), same
+
+
+def _is_one_head(one: _Light, other: _Light) -> bool:
+    """Whether two lights are at one place and for traffic in one direction: a driver sees one head for both."""
+    away_m = float(np.linalg.norm(one.post - other.post))
+    return away_m < ONE_PLACE_M and abs(float(wrap_angle(one.yaw_rad - other.yaw_rad))) < ONE_WAY_RAD
 
 
 class LightOracle:

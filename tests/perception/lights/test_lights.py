@@ -70,6 +70,18 @@ def test_each_head_goes_to_its_own_light() -> None:
     assert {name: view.state for name, view in views.items()} == {"own": LightState.RED, "next": LightState.GREEN}
 
 
+def test_one_head_tells_the_state_of_both_lights_at_its_place() -> None:
+    """As in Town10HD, where two lights for two lanes are 3 cm apart."""
+    road = graph()
+    twin = Signal("twin", SignalKind.TRAFFIC_LIGHT, FORTH, 101.0, (103.03, -5.0))
+    reader = LightReader(LaneGraph("road", road.lanes, (*road.signals, twin), road.geo))
+    for frame in range(6):
+        x = 70.0 + 0.25 * frame
+        views = reader.update(ego(frame, x), [head((103.0, -5.0), LightState.RED, x)], GREY)
+    assert {name: view.state for name, view in views.items()} == {"own": LightState.RED, "twin": LightState.RED}
+    assert views["twin"].signal_id == "twin"
+
+
 def with_lit_lamp(box: tuple[float, float, float, float], state: LightState) -> CameraImage:
     """The grey picture with a dark head in `box` and its lamp lit."""
     bgr = GREY.bgr.copy()
