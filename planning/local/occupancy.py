@@ -88,6 +88,7 @@ class OnRoad:
 
     @property
     def is_oncoming(self) -> bool:
+        """Whether it moves against the direction of the route."""
         return self.is_moving and bool(self.s_m[1] < self.s_m[0] - _AGAINST_M)
 
 
