@@ -53,8 +53,8 @@ class LongitudinalController:
         error = plan.trajectory.at(0.0).speed_mps - speed
         lag = self._lag(planned, change)
         if abs(error) > _SAME_MPS:
-            error -= lag
-        wanted = self._pid.step(error, self._gains(speed), self._step_s, planned)
+            error = error - lag if (error - lag) * error > 0.0 else 0.0
+        wanted = self._pid.step(error, self._gains(speed), self._step_s, planned, least_max=planned)
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
 
@@ -62,7 +62,8 @@ class LongitudinalController:
         """The speed error that the jerk limit causes where the planned acceleration jumps; it fades over time.
 
         Without it the feedback would make up for the error at once, by more acceleration than anybody planned. A plan
-        that begins at the measured speed has no such error: to take one off would only delay the braking.
+        that begins at the measured speed has no such error: to take one off would only delay the braking. Nor does it
+        turn an error around: a car that has to stop would be given throttle.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s

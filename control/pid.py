@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -42,8 +43,14 @@ class Pid:
         self._slope = 0.0
         self._error: float | None = None
 
-    def step(self, error: float, gains: PidGains, dt_s: float, feed_forward: float = 0.0) -> float:
-        """The limited output for `error`, `dt_s` > 0 seconds after the last step."""
+    def step(
+        self, error: float, gains: PidGains, dt_s: float, feed_forward: float = 0.0, least_max: float = -math.inf
+    ) -> float:
+        """The limited output for `error`, `dt_s` > 0 seconds after the last step.
+
+        The upper limit is raised to `least_max` for this step.
+        """
+        most = max(self._max, least_max)
         if self._error is not None:
             alpha = dt_s / (self._filter_s + dt_s)
             self._slope += alpha * ((error - self._error) / dt_s - self._slope)
@@ -51,7 +58,7 @@ class Pid:
         fixed = feed_forward + gains.proportional * error + gains.derivative * self._slope
         step = gains.integral * error * dt_s
         raw = fixed + self._integral
-        winding = (raw > self._max and step > 0.0) or (raw < self._min and step < 0.0)
+        winding = (raw > most and step > 0.0) or (raw < self._min and step < 0.0)
         if not winding:
             self._integral = min(max(self._integral + step, -self._integral_limit), self._integral_limit)
-        return min(max(fixed + self._integral, self._min), self._max)
+        return min(max(fixed + self._integral, self._min), most)

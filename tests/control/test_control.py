@@ -260,6 +260,24 @@ def test_the_last_of_a_stop_is_braked_whatever_the_integrator_remembers() -> Non
     assert brake == config.hold_brake
 
 
+def test_a_start_that_is_given_up_ends_at_once() -> None:
+    """As in traffic: each plan of the stop begins a little below the measured speed, which the jerk limit keeps up."""
+    controller, model = Controller(CAR), VehicleModel(CAR)
+    state, pending = VehicleState(0.0, 0.0, 0.0, 0.0), ControlCommand(0.0, 0.0, 0.0)
+    time = np.arange(0, 7.01, 0.1)
+    flat = np.zeros_like(time)
+    for frame in range(44):
+        stamp, speed = Stamp(frame, frame * DT_S), state.speed_mps
+        stopping_mps = max(speed - 0.15 - 0.1 * speed, 0.0) * np.exp(-time / 0.2)
+        planned_mps = speed + 0.1 + 4.2 * time if frame < 14 else stopping_mps
+        trajectory = Trajectory.through((flat, flat, flat), flat, planned_mps, np.gradient(planned_mps, 0.1), time)
+        ego = EgoState(stamp, 0.0, 0.0, 0.0, speed, state.accel_mps2, 0.0, np.eye(4))
+        command = controller.step(Plan(stamp, trajectory, None, 0.0), ego)
+        assert command.throttle == 0.0 or frame < 20
+        state, pending = model.step(state, pending, DT_S), command
+    assert state.speed_mps == 0.0, "1.5 s after the start is given up"
+
+
 def test_emergency_braking_reaches_eight() -> None:
     def hard(t: np.ndarray) -> np.ndarray:
         return np.clip(15.0 - 8.0 * (t - 2.0), 0.0, 15.0)
