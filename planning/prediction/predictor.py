@@ -38,6 +38,10 @@ _MATCH_RAD = 0.6
 _MAX_LANES = 3
 """Most lanes that one vehicle is predicted on."""
 
+_CORNER_MPS2, _BRAKE_MPS2, _BEND_M = 6.0, 6.0, 4.0
+"""The most lateral acceleration and braking with which a vehicle follows a bend; and the length over which a bend is
+measured."""
+
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
 
@@ -46,8 +50,8 @@ class Predictor:
     """The prediction stage: the possible ways of every moving road user in a scene.
 
     A vehicle follows its lane at constant speed, and at a fork the straightest continuation; it gets one mode for each
-    lane that fits. A vehicle that moves sideways on its lane, as in a lane change, gets a mode at constant velocity as
-    well. Pedestrians, and vehicles that are on no lane, keep their velocity.
+    lane that fits, if it is not too fast for the lane's bends. A vehicle that moves sideways on its lane, as in a lane
+    change, gets a mode at constant velocity as well. Pedestrians, and vehicles on no lane, keep their velocity.
     """
 
     def __init__(self, graph: LaneGraph, config: PredictionConfig | None = None) -> None:
@@ -56,6 +60,7 @@ class Predictor:
         self._times = np.arange(0.0, self._config.horizon_s + 1e-9, self._config.step_s, dtype=np.float64)
         self._index = LaneIndex(graph)
         self._ahead: dict[LaneKey, Curve] = {}
+        self._fastest: dict[LaneKey, Float] = {}
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
     def predict(self, scene: Scene) -> Prediction:
@@ -105,7 +110,8 @@ class Predictor:
     def _modes(self, item: TrackedObject, near: Sequence[LaneMatch]) -> tuple[PredictedMode, ...]:
         if item.kind is ObjectKind.PEDESTRIAN or not near:
             return (_constant_velocity(item, self._times),)
-        along_lanes = tuple(self._follow_lane(item, match) for match in near[:_MAX_LANES])
+        possible = [match for match in near[:_MAX_LANES] if self._can_follow(item, match)] or near[:1]
+        along_lanes = tuple(self._follow_lane(item, match) for match in possible)
         if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
             return (_constant_velocity(item, self._times), *along_lanes)
         return along_lanes
@@ -115,6 +121,13 @@ class Predictor:
         signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
         x, y, yaw = self._path(match.lane).pose_at(match.s_m + item.speed_mps * self._times, match.offset_m)
         return PredictedMode(x, y, yaw, not lane.is_junction, signed and not lane.is_junction)
+
+    def _can_follow(self, item: TrackedObject, match: LaneMatch) -> bool:
+        """Whether a vehicle is slow enough for the bends of a lane ahead, or can brake for them."""
+        path = self._path(match.lane)
+        if match.lane not in self._fastest:
+            self._fastest[match.lane] = _fastest_mps(path)
+        return item.speed_mps <= float(np.interp(match.s_m, path.s_m, self._fastest[match.lane]))
 
     def _path(self, key: LaneKey) -> Curve:
         """The lane and at least `_FOLLOW_M` of its straightest continuation."""
@@ -136,6 +149,16 @@ class Predictor:
     def _heading_change(self, key: LaneKey) -> float:
         yaw = np.unwrap(self._graph.lanes[key].yaw_rad)
         return float(abs(yaw[-1] - yaw[0]))
+
+
+def _fastest_mps(path: Curve) -> Float:
+    """The highest speeds (N,) at the points of a path at which a vehicle can still follow it."""
+    ends_m = np.array([[-0.5 * _BEND_M], [0.5 * _BEND_M]])
+    before_rad, after_rad = np.interp(path.s_m + ends_m, path.s_m, np.unwrap(path.yaw_rad))
+    bend_1pm = np.abs(after_rad - before_rad) / _BEND_M
+    energy = _CORNER_MPS2 / np.maximum(bend_1pm, 1e-4) + 2.0 * _BRAKE_MPS2 * path.s_m
+    least = np.minimum.accumulate(energy[::-1])[::-1]
+    return np.asarray(np.sqrt(np.maximum(least - 2.0 * _BRAKE_MPS2 * path.s_m, 0.0)))
 
 
 def _constant_velocity(item: TrackedObject, times_s: Float) -> PredictedMode:
