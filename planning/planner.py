@@ -130,6 +130,7 @@ class Planner:
         speed_mps = max(0.0, scene.ego.speed_mps)
         impatience = self._patience.update(scene.stamp.time_s, speed_mps, bool(self._yielding))
         speed_config = assertive(config.speed, impatience)
+        planned_mps, planned_mps2 = self._start(scene.ego, scene.stamp.time_s)
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
             speed_mps=speed_mps,
@@ -137,6 +138,7 @@ class Planner:
             rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
             time_s=scene.stamp.time_s,
             impatience=impatience,
+            accel_mps2=planned_mps2,
         )
         reach = max(
             config.behavior.look_ahead_m,
@@ -172,7 +174,7 @@ class Planner:
         caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to
         ceiling = self._ceiling(path, ego.s_m, reach, caps)
-        start = (ego.s_m, *self._start(scene.ego, scene.stamp.time_s))
+        start = (ego.s_m, planned_mps, planned_mps2)
         stops += others.stops
         motion = integrate_motion(ceiling, stops, others.leaders, start, speed_config)
         for commitment in commitments:

@@ -24,6 +24,9 @@ _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
 _STANDING_MPS = 0.3
 """Below this speed the ego counts as standing."""
 
+_STARTING_MPS2 = 0.5
+"""An ego that is to accelerate more begins to drive."""
+
 _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
 """A speed cap at a stop line holds from this far before the line to this far behind it."""
 
@@ -85,7 +88,7 @@ class Commitment:
 class EgoOnRoute:
     """The ego's position and speed on the route, its extent before and behind the rear axle, and the time.
 
-    `impatience` is from 0 to 1 (`patience`).
+    `impatience` is from 0 to 1 (`patience`), and `accel_mps2` the acceleration that the last plan has for this moment.
     """
 
     s_m: float
@@ -94,10 +97,16 @@ class EgoOnRoute:
     rear_m: float
     time_s: float
     impatience: float = 0.0
+    accel_mps2: float = 0.0
 
     @property
     def front_s_m(self) -> float:
         return self.s_m + self.front_m
+
+    @property
+    def has_started(self) -> bool:
+        """Whether it drives, or just begins to."""
+        return self.speed_mps > _STANDING_MPS or self.accel_mps2 > _STARTING_MPS2
 
     def deceleration_to_mps2(self, stop_s_m: float) -> float:
         """Deceleration needed to stop at an arc length; zero for an ego that already stands."""

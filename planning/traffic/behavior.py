@@ -18,6 +18,7 @@ from av_core.types import (
     ObjectKind,
     PredictedObject,
     Prediction,
+    TrackedObject,
 )
 from planning.config import BehaviorConfig
 from planning.junctions.entry import Junction
@@ -29,12 +30,13 @@ from planning.traffic.conflicts import Conflict, conflicts_of, crossing_cause, l
 from planning.traffic.corridor import Corridor, corridor_of
 from planning.traffic.crossing import must_wait
 from planning.traffic.ego_plan import EgoPlan
-from planning.traffic.merging import let_in, must_let_pass
+from planning.traffic.merging import Order, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
-_COMING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
-"""Speed against the ego's heading of an oncoming vehicle; and how far from the ego's front it must leave the path."""
+_CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
+"""A vehicle that is faster, and has less than this share of its speed in the ego's direction, comes or crosses; and how
+far from the ego's front it must leave the path."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,17 +110,12 @@ class TrafficBehavior:
     def _drives_out(
         self, corridor: Corridor, ego: EgoOnRoute, near: Sequence[PredictedObject], times_s: Float
     ) -> frozenset[int]:
-        """The oncoming vehicles in the corridor that will leave it before they come to the ego, by all their ways.
+        """The vehicles that cross the corridor, or come on it, and will leave it before the ego, by all their ways.
 
-        They are on a lane that the ego will use after them: they are no leaders, but conflicts with an end.
+        They are no leaders, but conflicts with an end: the ego comes after them.
         """
         heading = float(corridor.curve.yaw_rad[0])
-        coming = [
-            one
-            for one in near
-            if one.modes
-            and one.item.velocity_mps[0] * np.cos(heading) + one.item.velocity_mps[1] * np.sin(heading) < -_COMING_MPS
-        ]
+        coming = [one for one in near if one.modes and _crosses_or_comes(one.item, heading)]
         going = {one.item.track_id for one in coming}
         for conflict in conflicts_of(corridor, coming, times_s, self._config):
             if conflict.low_s_m < ego.front_s_m + _CLEAR_AHEAD_M or conflict.leave_s > times_s[-1]:
@@ -171,7 +168,10 @@ class TrafficBehavior:
         config = self._config
         is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not is_walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
-            if not must_let_pass(conflict, plan, config):
+            order = order_of_joining(conflict, plan, config)
+            if order is Order.FREELY:
+                return False
+            if order is not Order.WAITS:
                 return result.add(let_in(conflict, plan, config))
         elif not must_wait(conflict, plan, config):
             return False
@@ -181,6 +181,13 @@ class TrafficBehavior:
             stop_s_m = waiting_place_m(conflict, plan, self._junctions, config)
         result.stops.append(StopTarget(stop_s_m, crossing_cause(conflict.item)))
         return True
+
+
+def _crosses_or_comes(item: TrackedObject, heading_rad: float) -> bool:
+    """Whether a vehicle drives across the ego's heading or against it."""
+    along_mps = item.velocity_mps[0] * np.cos(heading_rad) + item.velocity_mps[1] * np.sin(heading_rad)
+    is_walker = item.kind is ObjectKind.PEDESTRIAN
+    return not is_walker and item.speed_mps > _CROSSING_MPS and bool(along_mps < _ALONG_SHARE * item.speed_mps)
 
 
 def _within_reach(

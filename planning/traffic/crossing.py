@@ -19,17 +19,13 @@ _WALKER_AFTER_S = 1.0
 _BEFORE_SHARE, _AFTER_SHARE = 0.6, 0.85
 """Shares of the times before and after a crossing vehicle that an impatient ego does without, beside the hysteresis."""
 
-_GOING_MPS, _GOING_S = 0.3, 0.25
-"""An ego that is so fast has started into a gap. It does without so much more of the time before: a start that is given
-up ends on the ways of others."""
+_GOING_S = 0.25
+"""An ego that has started into a gap does without so much more of the time before: a start that is given up ends on the
+ways of others."""
 
 _NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
 """A vehicle that is no faster is looking for its own way through. It waits for an impatient ego if braking like this it
 stands at least that gap before the ego's way."""
-
-_START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
-"""Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
-does not."""
 
 
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
@@ -46,9 +42,8 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     if is_inside if is_walker else plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M:
         return False
     before_s, after_s = _time_margins(conflict, ego, config, is_waiting)
-    starts = max(1.0 - ego.speed_mps / _STARTED_MPS, 0.0)
-    arrives_s = plan.reaches_s(conflict.low_s_m - ego.front_m) + _SURE_START_S * starts
-    leaves_s = plan.reaches_s(conflict.high_s_m + ego.rear_m) + _START_S * starts
+    arrives_s = plan.reaches_s(conflict.low_s_m - ego.front_m) + plan.sure_start_s
+    leaves_s = plan.reaches_s(conflict.high_s_m + ego.rear_m) + plan.late_start_s
     if not np.isfinite(arrives_s):
         return False
     return leaves_s + before_s >= conflict.enter_s and arrives_s <= conflict.leave_s + after_s
@@ -81,4 +76,4 @@ def _waits_for(ego: EgoOnRoute, conflict: Conflict, is_waiting: bool) -> bool:
 
 def _is_going(ego: EgoOnRoute, is_waiting: bool) -> bool:
     """Whether the ego has started and does not give way to the road user."""
-    return not is_waiting and ego.speed_mps > _GOING_MPS
+    return not is_waiting and ego.has_started

@@ -14,6 +14,10 @@ from planning.speed import SpeedReference
 _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
+_START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
+"""Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
+does not."""
+
 
 @dataclass(frozen=True, slots=True)
 class EgoPlan:
@@ -34,9 +38,24 @@ class EgoPlan:
         """Arc length at which the ego comes to a halt if it brakes as hard as is considered possible."""
         return self.ego.s_m + self.ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2)
 
+    @property
+    def late_start_s(self) -> float:
+        """How much later than in the plan the ego may be, since a start takes time."""
+        return _START_S * max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
+
+    @property
+    def sure_start_s(self) -> float:
+        """How much later than in the plan the ego is at least."""
+        return _SURE_START_S * max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
+
     def reaches_s(self, s_m: float) -> float:
         """When the ego's origin is at an arc length."""
         return float(np.interp(s_m, self.reference.s_m, self.times_s))
+
+    def places_m(self, times_s: Float) -> Float:
+        """Arc lengths of the ego at the times (M,); it stays at the last place that it reaches."""
+        finite = np.isfinite(self.times_s)
+        return np.asarray(np.interp(times_s, self.times_s[finite], self.reference.s_m[finite]))
 
     def at(self, time_s: float) -> tuple[float, float]:
         """Arc length and speed of the ego at a time."""

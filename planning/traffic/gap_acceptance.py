@@ -2,25 +2,60 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.types import Float
+
 STANDSTILL_M, HEADWAY_S = 2.0, 0.8
-"""The gap that has to remain behind the ego: this distance, and the way that the ego drives in this time."""
+"""The gap that has to remain behind the ego when both are equally fast: this distance, and the way that the ego drives
+in this time. An impatient ego leaves half of the way, and one that has started into the gap none."""
 
-MATCHING_MPS2 = 2.5
-"""How fast the two speeds come together: the ego gains speed, and the other one brakes gently."""
-
-IMPATIENT_MPS2 = 5.0
-"""The same for an impatient ego: the other one has to brake harder. Half of the headway is left then."""
+THEIR_MPS2 = 0.5
+"""The other one slows down like this when it has entered the lane: it hardly has to do anything for the ego. Not every
+driver does more: those of the Leaderboard's streams never brake."""
 
 HYSTERESIS = 1.3
 """An ego that gives way already, and is patient, needs a gap that is larger by this factor."""
 
 
-def is_gap_enough(behind_m: float, ego_mps: float, other_mps: float, is_waiting: bool, impatience: float) -> bool:
-    """Whether a road user that is `behind_m` behind the ego's rear can slow down to the ego's speed.
+@dataclass(frozen=True, slots=True)
+class Follower:
+    """A road user that comes to the ego's lane: its speed, when it enters, and its front's arc length then.
 
-    `behind_m` is negative where the two overlap. `impatience` is from 0 to 1, as in `patience`.
+    The ego is in its way from `ego_joins_s` on.
     """
-    closing_mps = max(other_mps - ego_mps, 0.0)
-    matching_mps2 = MATCHING_MPS2 + impatience * (IMPATIENT_MPS2 - MATCHING_MPS2)
-    needed_m = STANDSTILL_M + HEADWAY_S * ego_mps * (1.0 - 0.5 * impatience) + closing_mps**2 / (2.0 * matching_mps2)
-    return behind_m >= needed_m * (HYSTERESIS if is_waiting and impatience == 0.0 else 1.0)
+
+    speed_mps: float
+    enters_s: float
+    front_s_m: float
+    ego_joins_s: float
+
+    def fronts_m(self, times_s: Float) -> Float:
+        """The arc length of its front at the times (N,)."""
+        braking_s = np.clip(times_s - self.enters_s, 0.0, self.speed_mps / THEIR_MPS2)
+        driven_m = self.speed_mps * (np.minimum(times_s - self.enters_s, 0.0) + braking_s)
+        return np.asarray(self.front_s_m + driven_m - 0.5 * THEIR_MPS2 * braking_s**2)
+
+
+def is_gap_enough(
+    times_s: Float, ego_rear_m: Float, follower: Follower, is_waiting: bool, is_going: bool, impatience: float
+) -> bool:
+    """Whether an ego gets as fast as a road user behind it before that one is too near.
+
+    The ego's rear is at `ego_rear_m` (N,) at `times_s` (N,), evenly spaced. One that `is_going` into the gap needs no
+    more than the least. `impatience` is from 0 to 1, as in `patience`.
+    """
+    joins = int(np.searchsorted(times_s, follower.ego_joins_s))
+    if joins >= len(times_s):
+        return False
+    front_m, step_s = follower.fronts_m(times_s), float(times_s[1] - times_s[0])
+    ego_mps, other_mps = np.gradient(ego_rear_m, step_s), np.gradient(front_m, step_s)
+    equal = np.flatnonzero(other_mps[joins:] <= ego_mps[joins:])
+    last = joins + int(equal[0]) if len(equal) else len(times_s) - 1
+    gap_m = ego_rear_m - front_m
+    factor = HYSTERESIS if is_waiting and impatience == 0.0 else 1.0
+    headway_s = 0.0 if is_going and impatience > 0.0 else HEADWAY_S * (1.0 - 0.5 * impatience)
+    least_m, last_m = float(gap_m[joins : last + 1].min()), float(gap_m[last])
+    return least_m >= factor * STANDSTILL_M and last_m >= factor * (STANDSTILL_M + headway_s * float(ego_mps[last]))

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+from enum import Enum, auto
+
+import numpy as np
+
 from av_core.types import Constraint, ConstraintKind
 from planning.config import BehaviorConfig
 from planning.signals import SpeedCap
 from planning.speed import Leader
-from planning.traffic.conflicts import INSIDE_M, OTHER_ROAD_RAD, Conflict, leader_cause
+from planning.traffic.conflicts import OTHER_ROAD_RAD, Conflict, leader_cause
 from planning.traffic.ego_plan import EgoPlan
-from planning.traffic.gap_acceptance import is_gap_enough
+from planning.traffic.gap_acceptance import Follower, is_gap_enough
+
+_TIMES_S = np.arange(0.0, 10.01, 0.1, dtype=np.float64)
+"""For so long the ego looks at who comes behind it."""
+
+_NOSE_M = 1.0
+"""Others still pass an ego that is so far beyond the place at which their ways come together."""
 
 _STREAM_SHARE = 0.7
 """The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
@@ -21,23 +31,40 @@ _CAP_M = 100.0
 """The ego stays slow for so far, to let a vehicle in."""
 
 
-def must_let_pass(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
-    """Whether the ego waits before it turns onto the road on which the road user drives.
+class Order(Enum):
+    """How the ego comes onto the road of another road user: unhindered, after one that it follows, or it waits."""
 
-    It need not if it comes behind the other one, or so far ahead of it that the other one can slow down.
+    FREELY = auto()
+    FOLLOWS = auto()
+    WAITS = auto()
+
+
+def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Order | None:
+    """The order in which the ego and a road user come onto the road on which the road user drives.
+
+    None if the ego is on that road already, or can no longer halt before it. It goes before one that can slow down, and
+    behind one that is far enough ahead; one that is faster then does not hinder it.
     """
     ego = plan.ego
     comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD
     if not comes_from_other_road or conflict.turn_rad > OTHER_ROAD_RAD:
-        return False
-    if plan.halt_s_m + ego.front_m > conflict.low_s_m - INSIDE_M:
-        return False
-    s_m, speed_mps = plan.at(conflict.enter_s)
-    if s_m + ego.front_m < conflict.rear_at_enter_m - config.conflict_gap_m:
-        return False
-    behind_m = s_m - ego.rear_m - conflict.front_at_enter_m
+        return None
+    if plan.halt_s_m + ego.front_m > conflict.low_s_m + _NOSE_M:
+        return None
+    joins_s = plan.reaches_s(conflict.low_s_m - ego.front_m)
+    if not np.isfinite(joins_s):
+        return Order.WAITS
+    sure_s = joins_s + plan.sure_start_s
+    rear_m = conflict.rear_at_enter_m + conflict.along_mps * (sure_s - conflict.enter_s)
+    s_m, speed_mps = plan.at(sure_s)
+    if s_m + ego.front_m < rear_m - config.conflict_gap_m:
+        return Order.FREELY if conflict.along_mps > speed_mps else Order.FOLLOWS
     is_waiting = conflict.item.track_id in plan.yielding_to
-    return not is_gap_enough(behind_m, speed_mps, conflict.item.speed_mps, is_waiting, ego.impatience)
+    follower = Follower(conflict.item.speed_mps, conflict.enter_s, conflict.front_at_enter_m, sure_s)
+    rear_m_at = plan.places_m(_TIMES_S - plan.late_start_s) - ego.rear_m
+    is_going = not is_waiting and ego.has_started
+    enough = is_gap_enough(_TIMES_S, rear_m_at, follower, is_waiting, is_going, ego.impatience)
+    return Order.FREELY if enough else Order.WAITS
 
 
 def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader | SpeedCap | None:

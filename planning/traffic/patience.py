@@ -13,7 +13,7 @@ _ASSERTIVE_MPS2, _ASSERTIVE_MPS3 = 4.2, 7.0
 _STANDING_MPS = 0.3
 """An ego that is not faster stands."""
 
-_STARTS_S = 4.0
+_STARTS_S = 7.0
 """A wait is over when the ego has neither stood nor given way for this time: it needs no more to get through a gap."""
 
 

@@ -31,12 +31,13 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
 
     The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can reach,
     otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
-    come from the line. In a junction without lights, it does not wait on the ways of others there.
+    come from the line, and where it moves to when it has lost its patience. In a junction without lights, it does not
+    wait on the ways of others there.
     """
     ego, route = plan.ego, plan.route
     place_m = before_crossing_m(conflict, plan, config)
     for line_s_m in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
-        if conflict.turned_rad(route, line_s_m) > AGAINST_RAD:
+        if conflict.turned_rad(route, line_s_m) > AGAINST_RAD or ego.impatience == 1.0:
             break
         at_line_m = stop_position_m(route, line_s_m, config) - ego.front_m
         is_near = conflict.low_s_m - line_s_m < _LINE_BEFORE_CONFLICT_M

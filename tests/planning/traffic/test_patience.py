@@ -33,4 +33,4 @@ def test_a_wait_lasts_until_the_ego_is_through_the_gap() -> None:
     assert after(patience, 0.0, 30.0, 0.0, gives_way=True) == 1.0
     assert after(patience, 30.0, 3.0, 4.0, gives_way=False) == 1.0
     assert after(patience, 33.0, 1.0, 0.0, gives_way=True) == 1.0
-    assert after(patience, 34.0, 5.0, 8.0, gives_way=False) == 0.0
+    assert after(patience, 34.0, 8.0, 8.0, gives_way=False) == 0.0
