@@ -45,17 +45,19 @@ def is_gap_enough(
     """Whether an ego gets as fast as a road user behind it before that one is too near.
 
     The ego's rear is at `ego_rear_m` (N,) at `times_s` (N,), evenly spaced. One that `is_going` into the gap needs no
-    more than the least. `impatience` is from 0 to 1, as in `patience`.
+    more than the least. `impatience` is from 0 to 1, as in `patience`. One that enters after the last time is ignored.
     """
-    joins = int(np.searchsorted(times_s, follower.ego_joins_s))
-    if joins >= len(times_s):
+    if follower.ego_joins_s > times_s[-1]:
         return False
+    meet = int(np.searchsorted(times_s, max(follower.ego_joins_s, follower.enters_s)))
+    if meet >= len(times_s):
+        return True
     front_m, step_s = follower.fronts_m(times_s), float(times_s[1] - times_s[0])
     ego_mps, other_mps = np.gradient(ego_rear_m, step_s), np.gradient(front_m, step_s)
-    equal = np.flatnonzero(other_mps[joins:] <= ego_mps[joins:])
-    last = joins + int(equal[0]) if len(equal) else len(times_s) - 1
+    equal = np.flatnonzero(other_mps[meet:] <= ego_mps[meet:])
+    last = meet + int(equal[0]) if len(equal) else len(times_s) - 1
     gap_m = ego_rear_m - front_m
     factor = HYSTERESIS if is_waiting and impatience == 0.0 else 1.0
     headway_s = 0.0 if is_going and impatience > 0.0 else HEADWAY_S * (1.0 - 0.5 * impatience)
-    least_m, last_m = float(gap_m[joins : last + 1].min()), float(gap_m[last])
+    least_m, last_m = float(gap_m[meet : last + 1].min()), float(gap_m[last])
     return least_m >= factor * STANDSTILL_M and last_m >= factor * (STANDSTILL_M + headway_s * float(ego_mps[last]))

@@ -31,26 +31,23 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
 
     The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can reach,
     otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
-    come from the line, and where it moves to when it has lost its patience. In a junction without lights, it does not
-    wait on the ways of others there.
+    come from the line. In a junction without lights, it does not wait on the ways of others there, and moves up to the
+    first of them when it has lost its patience.
     """
     ego, route = plan.ego, plan.route
     place_m = before_crossing_m(conflict, plan, config)
+    within = [one for one in junctions if one.from_s_m <= conflict.low_s_m <= one.to_s_m and not one.has_light]
+    moves_up = bool(within) and ego.impatience == 1.0
     for line_s_m in _waiting_lines(route, ego.front_s_m, conflict.low_s_m):
-        if conflict.turned_rad(route, line_s_m) > AGAINST_RAD or ego.impatience == 1.0:
+        if conflict.turned_rad(route, line_s_m) > AGAINST_RAD or moves_up:
             break
         at_line_m = stop_position_m(route, line_s_m, config) - ego.front_m
         is_near = conflict.low_s_m - line_s_m < _LINE_BEFORE_CONFLICT_M
         if is_near and ego.deceleration_to_mps2(at_line_m) < config.yellow_decel_mps2:
             return min(at_line_m, place_m)
-    for junction in junctions:
+    for junction in within:
         free_m = junction.free_s_m - ego.front_m
-        if (
-            junction.from_s_m <= conflict.low_s_m <= junction.to_s_m
-            and not junction.has_light
-            and ego.front_s_m <= junction.free_s_m
-            and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2
-        ):
+        if ego.front_s_m <= junction.free_s_m and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2:
             place_m = min(place_m, free_m)
     return max(place_m, plan.halt_s_m - PASSED_M)
 

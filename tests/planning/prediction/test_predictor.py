@@ -125,7 +125,7 @@ def test_objects_are_predicted_independently_of_each_other() -> None:
             assert np.array_equal([one.x_m, one.y_m, one.yaw_rad], [other.x_m, other.y_m, other.yaw_rad])
 
 
-@pytest.mark.parametrize(("speed_mps", "ways"), [(5.0, 2), (16.0, 1)])
+@pytest.mark.parametrize(("speed_mps", "ways"), [(5.0, 2), (16.0, 2), (22.0, 1)])
 def test_a_vehicle_that_is_too_fast_for_a_turn_goes_straight_on(speed_mps: float, ways: int) -> None:
     """At the beginning of the turn it could follow both lanes; its radius is 15 m."""
     (one,) = predicted(fork(), thing(102.0, 0.0, (speed_mps, 0.0))).objects
@@ -135,5 +135,5 @@ def test_a_vehicle_that_is_too_fast_for_a_turn_goes_straight_on(speed_mps: float
 
 def test_a_vehicle_that_is_too_fast_for_every_lane_follows_the_one_on_which_it_is() -> None:
     bend = join([arc(key(0), 0, 0, 0, 15, np.pi / 2)])
-    (one,) = predicted(bend, thing(3.0, 0.3, (16.0, 3.0), yaw=0.19)).objects
+    (one,) = predicted(bend, thing(3.0, 0.3, (24.0, 4.5), yaw=0.19)).objects
     assert any(abs(float(mode.yaw_rad[4])) > 0.5 for mode in one.modes)
