@@ -152,9 +152,9 @@ def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STA
 
 
 def for_pipeline(problem: Problem) -> Spread:
-    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks of 512 threads, else 8."""
+    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks of up to 1,024 threads."""
     blocks = 1
-    while blocks < rows.CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * EACH:
+    while problem.columns > blocks * 1024 * EACH:
         blocks *= 2
     threads = ceil_div(ceil_div(problem.columns, EACH * blocks), 32) * 32
     return Spread(EACH // problem.lanes, threads, blocks)
@@ -168,12 +168,12 @@ def for_block(problem: Problem) -> Spread:
 
 
 def for_cluster(problem: Problem) -> Spread:
-    """A row of at most `CLUSTER_COLUMNS_MAX` elements: the fewest blocks of 256 threads, else 8 of 512 or 1,024."""
+    """A row of at most `CLUSTER_COLUMNS_MAX` elements: two blocks of 256 to 1,024 threads, else more of 1,024."""
     blocks, threads = 2, 256
-    while blocks < rows.CLUSTER_BLOCKS_MAX and problem.columns > blocks * threads * EACH:
-        blocks *= 2
-    while problem.columns > blocks * threads * EACH:
+    while threads < 1024 and problem.columns > blocks * threads * EACH:
         threads *= 2
+    while problem.columns > blocks * threads * EACH:
+        blocks *= 2
     return Spread(EACH // problem.lanes, threads, blocks)
 
 
@@ -265,7 +265,8 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 why="The memory is never idle while a block waits at a barrier, and there are fewer barriers. Rows "
                 "take no registers while they are on their way.",
                 limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
-                "blocks.",
+                "blocks. LayerNorm with blocks of 1,024 threads, which rows of more than 8,192 elements get, has a few "
+                "variables in local memory.",
                 launch=pipelined(is_rms, for_pipeline),
                 fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
                 architecture_min=90,
