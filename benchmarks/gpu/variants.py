@@ -37,7 +37,8 @@ from cuda_ops.lanes import op as lanes
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.preprocess import op as preprocess
 from cuda_ops.runtime.compiler import KernelSource
-from cuda_ops.runtime.gpu import GpuLauncher, _control_words
+from cuda_ops.runtime.control import control
+from cuda_ops.runtime.gpu import GpuLauncher
 
 Tensors = list[torch.Tensor]
 STAMPS, SHORTEST = slice(40, 56), slice(56, 72)
@@ -113,7 +114,7 @@ def stamps(case: Case, variant: Variant, on_device: Tensors) -> list[int]:
         for _ in range(9):
             case.call(on_device)
             torch.cuda.synchronize()
-            words = _control_words(0)[STAMPS].cpu().numpy().view(np.uint32).astype(np.int64)
+            words = control(0).get()[STAMPS].cpu().numpy().view(np.uint32).astype(np.int64)
             taken = words[words != 0]
             rows.append(np.diff(taken) % 2**32)
     return [int(value) for value in np.median(np.array(rows), axis=0)]
@@ -127,13 +128,13 @@ def extremes(case: Case, variant: Variant, on_device: Tensors) -> tuple[list[int
     longest, shortest = [], []
     with compiled(case, variant, ("AV_STAMPS=2",)):
         for _ in range(9):
-            _control_words(0)[STAMPS.start : SHORTEST.stop] = 0
+            control(0).get()[STAMPS.start : SHORTEST.stop] = 0
             case.call(on_device)
             torch.cuda.synchronize()
-            words = _control_words(0).cpu().numpy().view(np.uint32)
+            words = control(0).get().cpu().numpy().view(np.uint32)
             longest.append(words[STAMPS][words[STAMPS] != 0])
             shortest.append(~words[SHORTEST][words[SHORTEST] != 0])
-    _control_words(0)[STAMPS.start : SHORTEST.stop] = 0
+    control(0).get()[STAMPS.start : SHORTEST.stop] = 0
     of_longest, of_shortest = (np.median(np.array(rows, np.int64), axis=0) for rows in (longest, shortest))
     return [int(value) for value in of_longest], [int(value) for value in of_shortest]
 

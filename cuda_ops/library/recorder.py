@@ -38,7 +38,7 @@ class Launch:
 class Recorder:
     """A `Launcher` that keeps what it is asked to launch; `resident` answers `resident_blocks`."""
 
-    resident: Any = lambda kernel, block, shared_bytes=0: 6
+    resident: Any = lambda kernel, block, shared_bytes, cluster: 6
     launches: list[Launch] = field(default_factory=list)
 
     def launch(
@@ -56,8 +56,8 @@ class Recorder:
             raise NotImplementedError("a recorded launch is an ordinary launch")
         self.launches.append(Launch(kernel, grid, block, tuple(arguments), cluster, shared_bytes))
 
-    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
-        return int(self.resident(kernel, block, shared_bytes))
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
+        return int(self.resident(kernel, block, shared_bytes, cluster))
 
     def control_words(self) -> Any:
         return Control()

@@ -12,14 +12,11 @@ import torch
 
 from cuda_ops.errors import CompilerMissingError, CudaOpsError
 from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, compile_instance, toolkit_version
+from cuda_ops.runtime.control import control
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3, Ptr
 from cuda_ops.runtime.prepared import PreparedLaunch
 
 LOG = logging.getLogger(__name__)
-CONTROL_WORDS = 128
-"""uint32 words of one set of control words."""
-CAPTURES_MAX = 4096
-"""Sets of control words per device, one for each stream and each captured launch."""
 DRIVER_MIN = 13000
 """Oldest CUDA version of the driver: 13.0."""
 SHARED_UNASKED = 40 << 10
@@ -69,7 +66,7 @@ class GpuLauncher:
         self._source = source
         self._architecture = architecture_of(device)
         self._kernels: dict[str, Any] = {}
-        self._resident: dict[tuple[str, int, int], int] = {}
+        self._resident: dict[tuple[str, int, int, int], int] = {}
         self._shared: dict[str, int] = {}
         self._can_start_early = torch.cuda.get_device_capability(device) >= (9, 0)
 
@@ -92,16 +89,21 @@ class GpuLauncher:
             self._ask_for_shared(kernel, shared_bytes)
         launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
 
-    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
-        key = (kernel, block, shared_bytes)
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
+        key = (kernel, block, shared_bytes, cluster)
         if key not in self._resident:
             if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
                 self._ask_for_shared(kernel, shared_bytes)
-            occupancy = self._kernel(kernel).occupancy
-            per_processor = occupancy.max_active_blocks_per_multiprocessor(block, shared_bytes)
-            processors = torch.cuda.get_device_properties(self._device).multi_processor_count
-            self._resident[key] = per_processor * processors
+            self._resident[key] = self._count_resident(self._kernel(kernel).occupancy, block, shared_bytes, cluster)
         return self._resident[key]
+
+    def _count_resident(self, occupancy: Any, block: int, shared_bytes: int, cluster: int) -> int:
+        if cluster > 1:
+            config = _config((cluster, 1, 1), block, shared_bytes, False, False, cluster)
+            stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
+            return cluster * int(occupancy.max_active_clusters(config, stream=stream))
+        processors = torch.cuda.get_device_properties(self._device).multi_processor_count
+        return int(occupancy.max_active_blocks_per_multiprocessor(block, shared_bytes)) * processors
 
     def prepare(
         self,
@@ -121,11 +123,11 @@ class GpuLauncher:
         return PreparedLaunch(handle, self._device, grid, block, cluster, values, slots, shared_bytes)
 
     def control_words(self) -> torch.Tensor:
-        return _control_words(self._device)
+        return control(self._device).get()
 
     def control_address(self) -> int:
         """Where the control words of the current stream, or of the launch that is captured next, lie."""
-        return int(_control_words(self._device).data_ptr())
+        return int(control(self._device).get().data_ptr())
 
     def _ask_for_shared(self, kernel: str, shared_bytes: int) -> None:
         from cuda.bindings import driver
@@ -199,44 +201,3 @@ def _value(argument: Argument) -> Any:
     if isinstance(argument, F32):
         return ctypes.c_float(argument.value)
     return 0 if argument.array is None else argument.array.data_ptr()
-
-
-class _Control:
-    """Allocates control words: counters that kernels find zero and leave zero, except the first, the grid barrier's.
-
-    There is one set per stream, and one for each launch captured in a graph. A captured launch keeps its set for ever,
-    so that its graph may be replayed beside any other work.
-    """
-
-    def __init__(self, device: int) -> None:
-        self._slab = torch.zeros((CAPTURES_MAX, CONTROL_WORDS), dtype=torch.int32, device=f"cuda:{device}")
-        torch.cuda.synchronize(device)
-        self._device = device
-        self._taken = 0
-        self._by_stream: dict[int, torch.Tensor] = {}
-
-    def get(self) -> torch.Tensor:
-        if torch.cuda.is_current_stream_capturing():
-            return self._take()
-        handle = torch._C._cuda_getCurrentRawStream(self._device)
-        found = self._by_stream.get(handle)
-        if found is None:
-            found = self._by_stream[handle] = self._take()
-        return found
-
-    def _take(self) -> torch.Tensor:
-        if self._taken == CAPTURES_MAX:
-            raise CudaOpsError(
-                f"more than {CAPTURES_MAX} captured launches in one process: keep graphs and replay them"
-            )
-        self._taken += 1
-        return self._slab[self._taken - 1]
-
-
-@cache
-def _control(device: int) -> _Control:
-    return _Control(device)
-
-
-def _control_words(device: int) -> torch.Tensor:
-    return _control(device).get()

@@ -63,8 +63,12 @@ class Launcher(Protocol):
         kernel must call `av_wait_for_earlier` before it reads or writes memory that earlier kernels use.
         """
 
-    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
-        """Number of blocks that the device runs at once, which is the largest grid of a cooperative launch."""
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
+        """Number of blocks that the device runs at once, which is the largest grid of a cooperative launch.
+
+        The blocks of a cluster share a group of processors (a GPC), and what a group has left over stays idle: an H100
+        runs 132 blocks of a whole processor, but at most 128 of them in clusters of 4.
+        """
 
     def control_words(self) -> Any:
         """128 uint32 that belong to the stream, or to the captured launch.

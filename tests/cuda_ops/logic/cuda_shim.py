@@ -111,7 +111,7 @@ class ShimLauncher:
         assert not self._control[1:].any(), f"{kernel} left its counters dirty: {self._control}"
         assert cooperative or self._control[0] == 0x80000000, f"{kernel} wrote the barrier's word: {self._control}"
 
-    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0) -> int:
+    def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
         return self._resident
 
     def control_words(self) -> np.ndarray[Any, Any]:

@@ -5,7 +5,9 @@ Skipped without a GPU; `make test-gpu` runs it on one.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,7 @@ from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.reduce.op import sum_of  # noqa: E402
 from cuda_ops.library.run import architecture, is_direct  # noqa: E402
 from cuda_ops.library.softmax.op import softmax  # noqa: E402
+from cuda_ops.runtime.control import SLAB_SETS, control  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
@@ -122,6 +125,43 @@ def test_another_stream_and_a_graph(name: str) -> None:
         graph.replay()
         for one, other in zip(captured, wanted, strict=True):
             assert torch.equal(one, other)
+
+
+def captured_sums(x: Any, launches: int) -> Any:
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(launches):
+            sum_of(x)
+    return graph
+
+
+def test_graphs_give_their_control_words_back() -> None:
+    """A sum counts its finished blocks in control words: each of its captured launches has a set of its own."""
+    x = torch.ones(1 << 20, device="cuda")
+    assert float(sum_of(x)) == 1 << 20
+    pool = control(0)._pool
+    graph = captured_sums(x, 100)
+    graph.replay()
+    torch.cuda.synchronize()
+    before = len(pool._free) + len(pool._lent)
+    for _ in range(3 * SLAB_SETS // 100):
+        del graph
+        gc.collect()
+        graph = captured_sums(x, 100)
+        graph.replay()
+    torch.cuda.synchronize()
+    assert len(pool._free) + len(pool._lent) <= before + SLAB_SETS
+
+
+def test_one_graph_holds_more_captured_launches_than_a_slab_has_sets() -> None:
+    x = torch.ones(1 << 20, device="cuda")
+    sum_of(x)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        made = [sum_of(x) for _ in range(4 * SLAB_SETS + 200)]
+    for _ in range(2):
+        graph.replay()
+    assert bool((torch.stack(made) == 1 << 20).all())
 
 
 def test_a_call_that_torch_need_not_see_goes_past_its_dispatcher() -> None:
