@@ -100,21 +100,34 @@ __device__ inline void av_norm_backward_store(const av_row_packs<T, LANES, VECTO
     }
 }
 
-// The second pass: out = sum of each column over `parts` rows of partial sums. A block takes 32 columns, and each of its
-// 32 warps every 32nd row; blockIdx.y is 0 for dweight and 1 for dbias.
-template <class T>
-__global__ void __launch_bounds__(1024)
+// The second pass: out = sum of each column over `parts` rows of partial sums. A block takes 32 * LANES columns, and each
+// of its SLICES warps every SLICES-th row; blockIdx.y is 0 for dweight and 1 for dbias.
+template <class T, int LANES, int SLICES>
+__global__ void __launch_bounds__(SLICES * 32)
 norm_backward_finish(const float* partials, T* dweight, T* dbias, int parts, int64_t columns) {
-    AV_SHARED_ARRAY(float, sums, 32 * 33);
+    constexpr int WIDTH = 32 * LANES;
+    AV_SHARED_ARRAY(float, sums, SLICES * WIDTH);
     T* out = blockIdx.y == 0 ? dweight : dbias;
     if (out == nullptr) return;
-    const int64_t column = int64_t(blockIdx.x) * 32 + av_lane();
-    float sum = 0.0f;
-    if (column < columns)
-        for (int p = av_warp(); p < parts; p += 32) sum += partials[(int64_t(p) * 2 + blockIdx.y) * columns + column];
-    sums[av_lane() * 33 + av_warp()] = sum;
+    const int64_t first = int64_t(blockIdx.x) * WIDTH, column = first + av_lane() * LANES;
+    float sum[LANES];
+#pragma unroll
+    for (int k = 0; k < LANES; ++k) sum[k] = 0.0f;
+    if (column < columns) {
+        const float* const at = partials + blockIdx.y * columns + column;
+#pragma unroll 8
+        for (int p = av_warp(); p < parts; p += SLICES) {
+            float one[LANES];
+            av_unpack<float, LANES>(av_load<float, LANES>(at + int64_t(p) * 2 * columns), one);
+#pragma unroll
+            for (int k = 0; k < LANES; ++k) sum[k] += one[k];
+        }
+    }
+    av_store<float, LANES>(sums + av_warp() * WIDTH + av_lane() * LANES, av_packed<float, LANES>(sum));
     __syncthreads();
-    sum = av_reduce_warp<av_sum>(sums[av_warp() * 33 + av_lane()]);
-    const int64_t mine = int64_t(blockIdx.x) * 32 + av_warp();
-    if (av_lane() == 0 && mine < columns) out[mine] = av_from_float<T>(sum);
+    if (av_thread() >= WIDTH || first + av_thread() >= columns) return;
+    float total = 0.0f;
+#pragma unroll
+    for (int s = 0; s < SLICES; ++s) total += sums[s * WIDTH + av_thread()];
+    out[first + av_thread()] = av_from_float<T>(total);
 }

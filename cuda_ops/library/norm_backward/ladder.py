@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 from cuda_ops.library import rows
@@ -21,6 +20,8 @@ STAGES = 2
 """Rows that are on their way while one is computed, in version 6."""
 PIPELINE_BYTES_MAX = 200 << 10
 """Shared memory of a block for rows on their way."""
+FINISH_WIDE = 1 << 13
+"""Columns from which on the second pass has few rows of partial sums, and many columns."""
 PARTIAL_ELEMENTS = 1 << 22
 """Elements of all rows of partial sums together, about."""
 
@@ -71,7 +72,7 @@ def _persistent(
         gradient, x, weight, dx, dweight, dbias, partials = arrays
         sums = _sums(is_rms, dweight, dbias)
         kernel, shared = kernel_of(problem, sums), shared_of(sums)
-        parts = launcher.resident_blocks(kernel, threads, shared) // blocks
+        parts = launcher.resident_blocks(kernel, threads, shared, blocks) // blocks
         parts = max(1, min(parts, partial_rows(problem.rows, problem.columns), ceil_div(problem.rows, each)))
         is_short = blocks > 1 or "partials" not in kernel
         width: Argument = I32(problem.columns) if is_short else I64(problem.columns)
@@ -80,10 +81,23 @@ def _persistent(
         launcher.launch(kernel, (parts * blocks, 1, 1), threads, values, shared_bytes=shared, cluster=blocks)
         if sums > 0:
             values = [*map(Ptr, (partials, dweight, dbias)), I32(parts), I64(problem.columns)]
-            grid = (ceil_div(problem.columns, 32), sums, 1)
-            launcher.launch(f"norm_backward_finish<{problem.element.cuda}>", grid, 1024, values)
+            lanes, slices = _finish(problem.columns)
+            grid = (ceil_div(problem.columns, 32 * lanes), sums, 1)
+            finish = f"norm_backward_finish<{problem.element.cuda}, {lanes}, {slices}>"
+            launcher.launch(finish, grid, 32 * slices, values)
 
     return launch
+
+
+def _finish(columns: int) -> tuple[int, int]:
+    """Columns per thread and warps per block of the second pass, for float32 sums.
+
+    Short rows have many rows of partial sums, which 32 warps share. Long ones have few: most of 32 warps per 32 columns
+    would load one number or none.
+    """
+    if columns < FINISH_WIDE:
+        return 1, 32
+    return (4 if columns % 4 == 0 else 1), 8
 
 
 def _nothing_shared(sums: int) -> int:
@@ -177,11 +191,10 @@ def for_cluster(problem: Problem) -> Spread:
     return Spread(EACH // problem.lanes, threads, blocks)
 
 
-def _preferred(is_rms: bool, problem: Problem) -> int:
+def _preferred(problem: Problem) -> int:
     """The version that was fastest on an H100 (docs/operators/runs).
 
-    Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined, but
-    LayerNorm's of 32,768, and of 65,536 of half precision, by clusters.
+    Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined.
     """
     is_half = problem.element.size_bytes == 2
     if problem.columns <= (rows.WARP_COLUMNS_MAX if is_half else rows.WARP_COLUMNS_MAX // 2):
@@ -189,8 +202,7 @@ def _preferred(is_rms: bool, problem: Problem) -> int:
     if problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and problem.architecture >= 90 else 1):
         return 4
     if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX:
-        by_clusters = not is_rms and 1 << 14 < problem.columns <= (1 << 16 if is_half else 1 << 15)
-        return 5 if by_clusters else 6
+        return 6
     return 2 if problem.columns < MANY_COLUMNS else 1
 
 
@@ -202,7 +214,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("gradient", "x", "weight", "dx", "dweight", "dbias", "partials"),
         moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=partial(_preferred, is_rms),
+        preferred=_preferred,
         results={"dx": whole, "dweight": column} | ({} if is_rms else {"dbias": column}),
         scratch={"partials": lambda problem: 4 * scratch_floats(problem.rows, problem.columns)},
         versions=(
