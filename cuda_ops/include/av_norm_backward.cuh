@@ -100,6 +100,19 @@ __device__ inline void av_norm_backward_store(const av_row_packs<T, LANES, VECTO
     }
 }
 
+// Mean, sum of squares around it, sum of h, and sum of h * (x - mean).
+struct av_part_state {
+    float mean, squares, h, h_off;
+};
+
+// The state of a row of which each lane holds a part with `count` elements.
+template <bool IS_RMS> __device__ inline av_part_state av_join_lanes(float count, av_part_state part, float total) {
+    const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(count * part.mean) / total;
+    const float apart = part.mean - mean;
+    return {mean, av_reduce_warp<av_sum>(part.squares + count * apart * apart),
+            IS_RMS ? 0.0f : av_reduce_warp<av_sum>(part.h), av_reduce_warp<av_sum>(part.h_off + apart * part.h)};
+}
+
 // The second pass: out = sum of each column over `parts` rows of partial sums. A block takes 32 * LANES columns, and each
 // of its SLICES warps every SLICES-th row; blockIdx.y is 0 for dweight and 1 for dbias.
 template <class T, int LANES, int SLICES>

@@ -81,7 +81,7 @@ def backward_cases() -> Iterator[Case]:
         for ladder in (SOFTMAX_BACKWARD, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD, LOG_SOFTMAX_BACKWARD):
             for element in (FLOAT32, BFLOAT16):
                 rows = ROW_BYTES // element.size_bytes // columns
-                yield Case(ladder, element, rows, columns, is_swept=ladder is LAYER_NORM_BACKWARD)
+                yield Case(ladder, element, rows, columns, is_swept=ladder in (LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD))
 
 
 def inputs_for(case: Case, seed: int) -> list[Any]:
@@ -155,18 +155,23 @@ def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Lau
 
 
 def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
-    """Shapes of version 6 of the norms' gradients."""
+    """Shapes of versions 6 and 7 of the norms' gradients."""
     is_rms = ladder is RMS_NORM_BACKWARD
-    for stages in (1, 2, 3):
+    for stages in (1, 2, 3, 4):
         for each in (8, 16):
             for threads in (32, 64, 128, 256, 512, 1024):
                 blocks = problem.columns // (each * threads)
                 is_whole = blocks * each * threads == problem.columns and blocks in (1, 2, 4, CLUSTER_BLOCKS_MAX)
-                if is_whole and (blocks == 1 or threads >= 256) and each >= problem.lanes:
+                is_short = 2 * stages * each * threads * problem.element.size_bytes <= norm_backward.PIPELINE_BYTES_MAX
+                if is_whole and is_short and (blocks == 1 or threads >= 256) and each >= problem.lanes:
                     one = Spread(each // problem.lanes, threads, blocks)
-                    rule = norm_backward.pipelined(is_rms, _always(one), stages)
-                    title = f"{blocks} x {threads} threads, {one.vectors} packs, {stages} stages"
-                    yield Shape(title, ladder.versions[5], rule)
+                    title = f"{_title(one)}, {stages} stages"
+                    if stages < 4:
+                        rule = norm_backward.pipelined(is_rms, _always(one), stages)
+                        yield Shape(title, ladder.versions[5], rule)
+                    if stages > 1:
+                        rule = norm_backward.pipelined(is_rms, _always(one), stages, "ahead")
+                        yield Shape(f"{title}, ahead", ladder.versions[6], rule)
 
 
 def _title(spread: Spread) -> str:

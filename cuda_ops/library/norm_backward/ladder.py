@@ -16,8 +16,8 @@ BLOCK_COLUMNS_MAX = 512 * EACH
 CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
 MANY_COLUMNS = 1 << 16
 """From here on one thread per column keeps the GPU busy, and version 1 is as fast as version 2 or faster (H100)."""
-STAGES = 2
-"""Rows that are on their way while one is computed, in version 6."""
+STAGES, STAGES_AHEAD = 2, 3
+"""Rows in shared memory, in versions 6 and 7."""
 PIPELINE_BYTES_MAX = 200 << 10
 """Shared memory of a block for rows on their way."""
 FINISH_WIDE = 1 << 13
@@ -146,8 +146,11 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
     return launch
 
 
-def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STAGES) -> Launch:
-    """Launch rule of version 6: `stages` rows are on their way to shared memory, fewer if they do not fit."""
+def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int, name: str = "pipelined") -> Launch:
+    """Launch rule of versions 6 ("pipelined") and 7 ("ahead"): `stages` rows lie in shared memory or are on their way.
+
+    They are fewer if they do not fit.
+    """
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -156,7 +159,7 @@ def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STA
 
         def kernel(problem: Problem, sums: int) -> str:
             packs = f"{problem.lanes}, {chosen.vectors}, {chosen.threads}, {chosen.blocks}, {depth}"
-            return f"norm_backward_pipelined<{problem.element.cuda}, {packs}, {rows.flag(is_rms)}, {sums}>"
+            return f"norm_backward_{name}<{problem.element.cuda}, {packs}, {rows.flag(is_rms)}, {sums}>"
 
         _persistent(is_rms, kernel, chosen.threads, 1, chosen.blocks, lambda sums: depth * row_bytes)(
             launcher, problem, arrays
@@ -165,13 +168,28 @@ def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int = STA
     return launch
 
 
-def for_pipeline(problem: Problem) -> Spread:
-    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks of up to 1,024 threads."""
+def _fewest_blocks(problem: Problem, each: int) -> Spread:
+    """`each` elements per thread, and the fewest blocks of up to 1,024 threads."""
     blocks = 1
-    while problem.columns > blocks * 1024 * EACH:
+    while problem.columns > blocks * 1024 * each:
         blocks *= 2
-    threads = ceil_div(ceil_div(problem.columns, EACH * blocks), 32) * 32
-    return Spread(EACH // problem.lanes, threads, blocks)
+    threads = ceil_div(ceil_div(problem.columns, each * blocks), 32) * 32
+    return Spread(each // problem.lanes, threads, blocks)
+
+
+def for_pipeline(problem: Problem) -> Spread:
+    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`."""
+    return _fewest_blocks(problem, EACH)
+
+
+def each_ahead(problem: Problem) -> int:
+    """Elements per thread in version 7: three rows of 32 bytes per thread and array fit into shared memory."""
+    return 32 // problem.element.size_bytes
+
+
+def for_ahead(problem: Problem) -> Spread:
+    """32 bytes per thread of a row of at most 8 blocks."""
+    return _fewest_blocks(problem, each_ahead(problem))
 
 
 def for_block(problem: Problem) -> Spread:
@@ -279,10 +297,23 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
                 "blocks. LayerNorm with blocks of 1,024 threads, which rows of more than 8,192 elements get, has a few "
                 "variables in local memory.",
-                launch=pipelined(is_rms, for_pipeline),
+                launch=pipelined(is_rms, for_pipeline, STAGES),
                 fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
                 architecture_min=90,
                 instructions=("LDGSTS.E.BYPASS.128", "STG.E.128"),
+            ),
+            Version(
+                7,
+                "ahead",
+                change="The sums of the next row go through the block and its cluster while the result of this row is "
+                "computed.",
+                why="No thread waits at a barrier for sums that have just been sent.",
+                limit="Three rows must fit into shared memory. Their number per processor is what hides the time to "
+                "load a row.",
+                launch=pipelined(is_rms, for_ahead, STAGES_AHEAD, "ahead"),
+                fits=lambda problem: problem.columns <= rows.CLUSTER_BLOCKS_MAX * 1024 * each_ahead(problem),
+                architecture_min=90,
+                instructions=("LDGSTS.E.BYPASS.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
             ),
         ),
     )

@@ -8,19 +8,6 @@
 #include "av_async.cuh"
 #include "av_norm_backward.cuh"
 
-// Mean, sum of squares around it, sum of h, and sum of h * (x - mean).
-struct part_state {
-    float mean, squares, h, h_off;
-};
-
-// The state of a row of which each lane holds a part with `count` elements.
-template <bool IS_RMS> __device__ inline part_state join_lanes(float count, part_state part, float total) {
-    const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(count * part.mean) / total;
-    const float apart = part.mean - mean;
-    return {mean, av_reduce_warp<av_sum>(part.squares + count * apart * apart),
-            IS_RMS ? 0.0f : av_reduce_warp<av_sum>(part.h), av_reduce_warp<av_sum>(part.h_off + apart * part.h)};
-}
-
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, bool IS_RMS, int SUMS>
 __global__ void __launch_bounds__(THREADS)
 norm_backward_pipelined(const T* gradient, const T* x, const T* __restrict__ weight, T* dx, float* partials, int64_t rows,
@@ -28,7 +15,7 @@ norm_backward_pipelined(const T* gradient, const T* x, const T* __restrict__ wei
     constexpr int WARPS = THREADS / 32, PART = THREADS * VECTORS * LANES;  // elements of a block's part of a row
     AV_DYNAMIC_SHARED(float, ring);
     AV_SHARED_ARRAY(float, counts, WARPS);
-    AV_SHARED_ARRAY(part_state, slots, 2 * WARPS);
+    AV_SHARED_ARRAY(av_part_state, slots, 2 * WARPS);
     AV_SHARED_ARRAY(float2, moments, 2 * BLOCKS);
     AV_SHARED_ARRAY(float2, pairs, 2 * BLOCKS);
     if (BLOCKS > 1) av_cluster_begin();
@@ -66,7 +53,7 @@ norm_backward_pipelined(const T* gradient, const T* x, const T* __restrict__ wei
     int stage = 0, turn = 0;
     for (int64_t row = blockIdx.x / BLOCKS; row < rows; row += step) {
         av_wait_for_copies<STAGES - 1>();
-        part_state sum = {0.0f, 0.0f, 0.0f, 0.0f};
+        av_part_state sum = {0.0f, 0.0f, 0.0f, 0.0f};
 #pragma unroll
         for (int i = 0; i < VECTORS; ++i) {
             v.at[i].clear();
@@ -94,9 +81,9 @@ norm_backward_pipelined(const T* gradient, const T* x, const T* __restrict__ wei
         if constexpr (WARPS > 1) {
             if (av_lane() == 0) slots[turn * WARPS + av_warp()] = sum;
             __syncthreads();
-            const part_state none = {0.0f, 0.0f, 0.0f, 0.0f};
+            const av_part_state none = {0.0f, 0.0f, 0.0f, 0.0f};
             const bool is_one = av_lane() < WARPS;
-            sum = join_lanes<IS_RMS>(is_one ? counts[av_lane()] : 0.0f, is_one ? slots[turn * WARPS + av_lane()] : none,
+            sum = av_join_lanes<IS_RMS>(is_one ? counts[av_lane()] : 0.0f, is_one ? slots[turn * WARPS + av_lane()] : none,
                                      float(v.columns > 0 ? v.columns : 1));
         }
         if constexpr (BLOCKS > 1) {
@@ -109,7 +96,7 @@ norm_backward_pipelined(const T* gradient, const T* x, const T* __restrict__ wei
             const int lane = av_lane(), block = turn * BLOCKS + (lane < BLOCKS ? lane : 0);
             const float2 a = moments[block], b = pairs[block];
             const bool is_one = lane < BLOCKS;
-            sum = join_lanes<IS_RMS>(is_one ? float(av_clamp(columns - lane * PART, 0, PART)) : 0.0f,
+            sum = av_join_lanes<IS_RMS>(is_one ? float(av_clamp(columns - lane * PART, 0, PART)) : 0.0f,
                                      {is_one ? a.x : 0.0f, is_one ? a.y : 0.0f, is_one ? b.x : 0.0f, is_one ? b.y : 0.0f},
                                      float(columns));
         }
