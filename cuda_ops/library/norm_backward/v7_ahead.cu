@@ -1,13 +1,15 @@
 // Gradients of LayerNorm or RMSNorm: as v6_pipelined.cu, but the sums of the next row are on their way through the block and
 // its cluster while the result of this row is computed. No thread waits for sums that it has not sent long before.
 //
+// Eight elements per thread need at most 64 registers: 1,024 threads then run on a processor, in one block or in several.
+//
 // The barrier of the cluster has two halves, arrival and wait; the result of a row is computed between them. A block that
 // stands alone is a cluster of one.
 #include "av_async.cuh"
 #include "av_norm_backward.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, bool IS_RMS, int SUMS>
-__global__ void __launch_bounds__(THREADS)
+__global__ void __launch_bounds__(THREADS, VECTORS * LANES <= 8 ? 1024 / THREADS : 1)
 norm_backward_ahead(const T* gradient, const T* x, const T* __restrict__ weight, T* dx, float* partials, int64_t rows,
                     int columns, float epsilon) {
     static_assert(STAGES >= 2, "this row and the next one");
