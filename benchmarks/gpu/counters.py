@@ -13,7 +13,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,24 +64,45 @@ def run_all() -> None:
         bench(once)
 
 
-def counted() -> list[dict[str, Any]]:
-    """One row per launch, in order."""
+def counted(program: Sequence[str], metrics: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """One row of raw counters per launch that `program` makes between the profiler's start and stop, in order.
+
+    A counter of time is in ns, one of bytes in bytes. `metrics` are counted besides those of `SECTIONS`.
+    """
     ncu = shutil.which("ncu")
     if ncu is None:
         raise SystemExit("gpu.counters: Nsight Compute's ncu is not on the PATH")
-    sections = [part for section in SECTIONS for part in ("--section", section)]
-    options = ["--csv", "--page", "raw", "--profile-from-start", "off", "--clock-control", "none", *sections]
-    own = [sys.executable, "-m", "benchmarks.gpu.counters", "--run"]
-    answer = subprocess.run([ncu, *options, *own], capture_output=True, text=True, check=False)
+    options = ["--csv", "--page", "raw", "--profile-from-start", "off", "--clock-control", "none"]
+    options += [part for section in SECTIONS for part in ("--section", section)]
+    options += ["--metrics", ",".join(metrics)] if metrics else []
+    answer = subprocess.run([ncu, *options, *program], capture_output=True, text=True, check=False)
     table = [line for line in answer.stdout.splitlines() if line.startswith('"')]
     if answer.returncode != 0 or len(table) < 3:
         raise SystemExit(f"gpu.counters: ncu counted nothing: {(answer.stdout + answer.stderr)[-500:]}")
-    return [_row(row) for row in list(csv.DictReader(io.StringIO("\n".join(table))))[1:]]  # the first row holds units
+    return in_base_units(table)
 
 
-def _row(row: dict[str, str]) -> dict[str, Any]:
+def in_base_units(table: Sequence[str]) -> list[dict[str, Any]]:
+    """The lines of ncu's raw page, whose first row holds the units, as one row per launch."""
+    units, *launches = csv.DictReader(io.StringIO("\n".join(table)))
+    return [
+        {name: _number(text) * UNITS[units[name]] if units[name] in UNITS else text for name, text in launch.items()}
+        for launch in launches
+    ]
+
+
+UNITS = {
+    "ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9,
+    "nsecond": 1.0, "usecond": 1e3, "msecond": 1e6, "second": 1e9,
+    "byte": 1.0, "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9,
+}  # fmt: skip
+"""ncu's units of time and of bytes, in ns and bytes."""
+
+
+def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str, Any]:
+    """A row of raw counters by the names in the file, with the main reasons for which warps wait."""
     found: dict[str, Any] = {"kernel": row["Kernel Name"].split("(")[0]}
-    found.update({name: _number(row[counter]) for name, counter in COUNTERS.items() if counter in row})
+    found.update({name: _number(row[counter]) for name, counter in counters.items() if counter in row})
     waits = {
         name.removeprefix(STALLED).removesuffix("_per_issue_active.ratio"): _number(value)
         for name, value in row.items()
@@ -91,7 +112,9 @@ def _row(row: dict[str, str]) -> dict[str, Any]:
     return found
 
 
-def _number(text: str) -> float:
+def _number(text: str | float) -> float:
+    if isinstance(text, float):
+        return text
     return float(text.replace(",", "")) if text not in ("", "n/a") else 0.0
 
 
@@ -105,7 +128,7 @@ def main() -> None:
     if arguments.run:
         run_all()
         return
-    rows = counted()
+    rows = [named(row) for row in counted([sys.executable, "-m", "benchmarks.gpu.counters", "--run"])]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "kernels": rows}
     arguments.out.write_text(json.dumps(figures, indent=1) + "\n")

@@ -21,7 +21,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.library import cub, rotating
-from benchmarks.gpu.library.compiling import compile_all
+from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
@@ -33,6 +33,8 @@ from cuda_ops.runtime.gpu import launcher
 ROTATED_BYTES = 512 << 20
 """The inputs and results of all sets together have at least this many bytes: ten times the L2 cache."""
 COMPILERS_MAX = 24
+PEER_COMPILERS = 8
+"""Processes that compile torch's operators at once; each holds the arrays of a case."""
 
 
 def machine() -> dict[str, Any]:
@@ -43,6 +45,7 @@ def machine() -> dict[str, Any]:
     names = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "cupy-cuda13x")
     return {
         "gpu": properties.name,
+        "gpu_uuid": str(properties.uuid),
         "processors": properties.multi_processor_count,
         "l2_bytes": properties.L2_cache_size,
         "driver": int(driver.cuDriverGetVersion()[1]),
@@ -111,8 +114,7 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
     if has_compiled:
         torch.compiler.reset()
-        compiled = torch.compile(peers.TORCH[case.ladder.name], dynamic=False)
-        contenders["torch.compile"] = _on(more, compiled, {})
+        contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
     times = rotating.in_turn(contenders, len(sets))
     moved, best = case.ladder.moved_bytes(problem), case.ladder.choose(problem).number
     for name, one in times.items():
@@ -227,9 +229,10 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     for case in chosen if "sweep" in parts else []:
         if case.is_swept:
             bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
+    if "compiled" in parts:
+        bench.guard("compile peers", lambda: compile_peers(chosen, PEER_COMPILERS))
     for case in chosen if "compiled" in parts else []:
-        if not case.ladder.is_flat:
-            bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
+        bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
 
 
 if __name__ == "__main__":

@@ -1,14 +1,19 @@
-"""Compiles the kernels of a benchmark before it begins, in many processes."""
+"""Compiles the kernels of a benchmark, ours and those of torch.compile, before it begins, in many processes."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
 from typing import Any
 
-from benchmarks.gpu.library.shapes import Case, problem_of, shapes_of
-from cuda_ops.library.ladder import Ladder, Problem, Version
+import torch
+
+from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of, shapes_of
+from cuda_ops.library import peers
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import ELEMENTS, Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance
 from cuda_ops.runtime.gpu import architecture_of
@@ -38,3 +43,33 @@ def _kernels(ladder: Ladder, version: Version, launch: Any, problem: Problem, na
 def _compile(what: tuple[str, str, str]) -> None:
     source, kernel, name = what
     compile_instance(KernelSource(source, fused_multiply_add=True), kernel, name)
+
+
+def compiled_peer(ladder: Ladder) -> Callable[..., Any]:
+    """torch's operator by torch.compile, for the sizes that it is called with."""
+    return torch.compile(peers.TORCH[ladder.name], dynamic=False)
+
+
+def compile_peers(cases: list[Case], parallel: int) -> None:
+    """Fill torch's cache on the disk with the compiled peers of the cases, in `parallel` processes."""
+    with ProcessPoolExecutor(parallel, get_context("spawn")) as pool:
+        for error in pool.map(_compile_peer, [case.named() for case in cases], chunksize=4):
+            if error:
+                print(error, flush=True)
+
+
+def _compile_peer(named: dict[str, Any]) -> str:
+    """The error, if there is one: the benchmark meets it again, and writes it into the case's row."""
+    ladder = next(ladder for ladder in LADDERS if ladder.name == named["operator"])
+    element = next(element for element in ELEMENTS if element.name == named["element"])
+    case = Case(ladder, element, named["rows"], named["columns"])
+    torch.compiler.reset()
+    inputs = inputs_for(case, 0)
+    try:
+        compiled_peer(case.ladder)(*inputs, *peers.more_for(case.ladder.name, inputs))
+        torch.cuda.synchronize()
+    except Exception as error:  # noqa: BLE001 - as above
+        return f"torch.compile of {case.title()}: {error}"
+    finally:
+        torch.cuda.empty_cache()
+    return ""
