@@ -69,7 +69,7 @@ def cases() -> Iterator[Case]:
         for ladder in (SOFTMAX, LAYER_NORM, RMS_NORM, LOG_SOFTMAX, *FUSED):
             for element in (FLOAT32, BFLOAT16):
                 rows = ROW_BYTES // element.size_bytes // columns
-                yield Case(ladder, element, rows, columns, is_swept=ladder in (SOFTMAX, LAYER_NORM))
+                yield Case(ladder, element, rows, columns, is_swept=True)
 
 
 def backward_cases() -> Iterator[Case]:
@@ -122,9 +122,10 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
     if ladder in FUSED:
         rule: Callable[[Any], Launch] = norm_softmax.spread
-        few = (16, 32) if problem.element.size_bytes == 4 else (32, 64)
+        few: tuple[int, ...] = (8, 16, 32)
         if ladder is not LAYER_NORM_SOFTMAX:
-            rule, few = partial(norm_residual.spread, ladder is RESIDUAL_RMS_NORM), (8, 16)
+            rule = partial(norm_residual.spread, ladder is RESIDUAL_RMS_NORM)
+            few = (8, 16) if problem.element.size_bytes == 4 else (8, 16, 32)
         return [
             Shape(_title(one), ladder.versions[1 if one.blocks == 1 else 2], rule(_always(one)))
             for one in _spreads(problem, few)

@@ -8,7 +8,10 @@ from typing import Any
 from cuda_ops.library import rows
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
-from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
+
+EACH = 16
+"""Elements per thread of rows that one block of 1,024 threads then holds; of any type, each takes a register."""
 
 
 def _passes(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
@@ -28,6 +31,22 @@ def spread(rule: Callable[[Problem], Spread]) -> Launch:
         launcher.launch(kernel, (problem.rows * chosen.blocks, 1, 1), chosen.threads, values, cluster=chosen.blocks)
 
     return launch
+
+
+def for_block(problem: Problem) -> Spread:
+    """A row of at most `rows.BLOCK_COLUMNS_MAX` elements: 16 per thread, 32 beyond 16,384 columns."""
+    each = EACH if problem.columns <= 1024 * EACH else rows.EACH_MAX
+    threads = ceil_div(ceil_div(problem.columns, each), 32) * 32
+    return Spread(each // problem.lanes, threads)
+
+
+def for_cluster(problem: Problem) -> Spread:
+    """A row of at most `rows.CLUSTER_COLUMNS_MAX` elements: 32 per thread, the fewest blocks of 512, else of 1,024."""
+    blocks = 2
+    while blocks < rows.CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * rows.EACH_MAX:
+        blocks *= 2
+    threads = 512 if problem.columns <= blocks * 512 * rows.EACH_MAX else 1024
+    return Spread(rows.EACH_MAX // problem.lanes, threads, blocks)
 
 
 LAYER_NORM_SOFTMAX = Ladder(
@@ -53,7 +72,7 @@ LAYER_NORM_SOFTMAX = Ladder(
             change="The row stays in the registers of its block.",
             why="Rows of up to 32,768 elements are loaded once.",
             limit="Four barriers per row, during which a block loads nothing.",
-            launch=spread(rows.for_block),
+            launch=spread(for_block),
             fits=lambda problem: problem.columns <= rows.BLOCK_COLUMNS_MAX,
             instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
         ),
@@ -63,7 +82,7 @@ LAYER_NORM_SOFTMAX = Ladder(
             change="A cluster of 2 to 8 blocks per row; two exchanges through distributed shared memory.",
             why="Rows of up to 262,144 elements are loaded once.",
             limit="Blocks of a cluster wait for the slowest one, twice per row.",
-            launch=spread(rows.for_cluster),
+            launch=spread(for_cluster),
             fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
             architecture_min=90,
             instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
