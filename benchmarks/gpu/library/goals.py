@@ -39,6 +39,7 @@ class Goal:
 FLAT = "2^28"
 LONG, SHORT = "rows of 4k to 131k", "rows of 1k"
 ROWS = ("softmax", "layer_norm", "rms_norm")
+GRADIENTS = ("softmax_backward", "log_softmax_backward", "layer_norm_backward", "rms_norm_backward")
 BOTH = ("float32", "bfloat16")
 GOALS = (
     Goal(("relu", "sigmoid"), BOTH, FLAT, lambda columns: True, 4.2),
@@ -50,7 +51,14 @@ GOALS = (
         for element in BOTH
     ),
     *(Goal((name,), BOTH, SHORT, lambda columns: columns == 1024, 3.9) for name in ROWS),
+    *(
+        Goal((name,), (element,), "rows of 1k to 131k", lambda columns: 1024 <= columns <= 131072, 3.5)
+        for name in GRADIENTS
+        for element in BOTH
+    ),
 )
+FUSED_GOAL = 1.9
+"""LayerNorm and softmax in one, as a multiple of the speed of the two by torch.compile."""
 
 
 def default_version(row: dict[str, Any]) -> str:
@@ -63,12 +71,14 @@ def default_version(row: dict[str, Any]) -> str:
 
 
 def goals_table(figures: Figures) -> str:
-    """One line for each goal: what the default versions reach, and what the best peer does."""
+    """One line for each goal that was timed: what the default versions reach, and what the best peer does."""
     ours, peers = _rates(figures)
     copy, relu = figures["copy"]["tb_per_s"], ours["relu", "float32", 1 << 28]
     lines = []
     for goal in GOALS:
         keys = [key for key in ours if key[0] in goal.operators and key[1] in goal.elements and goal.fits(key[2])]
+        if not keys:
+            continue
         found = [ours[key] for key in keys]
         behind = [key for key in keys if ours[key] < peers[key]]
         is_met = min(found) / relu >= goal.tb_per_s / COPY_H200_TB_PER_S and not behind
@@ -86,6 +96,29 @@ def goals_table(figures: Figures) -> str:
         )
     names = ["operators", "goal on an H200, and its share of the copy there", "reached, TB/s"]
     return rows([*names, "share of the copy", "share of relu", "cases slower than a peer", "result"], lines)
+
+
+def fused_table(figures: Figures) -> str:
+    """LayerNorm and softmax in one, beside the two by torch.compile: times, by type and columns."""
+    ours: dict[tuple[str, int], float] = {}
+    apart: dict[tuple[str, int], dict[str, float]] = {}
+    for row in (*figures["rows"], *figures["compiled"]):
+        size = row["element"], row["columns"]
+        if row["median_us"] is None:
+            continue
+        if row["operator"] == "layer_norm_softmax" and row["contender"] == default_version(row):
+            ours.setdefault(size, row["median_us"])
+        if row["operator"] in ("layer_norm", "softmax") and row["contender"] == "torch.compile":
+            apart.setdefault(size, {})[row["operator"]] = row["median_us"]
+    lines = []
+    for (element, columns), time_us in sorted(ours.items()):
+        two = apart.get((element, columns), {})
+        if len(two) == 2:
+            times = sum(two.values()) / time_us
+            result = "met" if times >= FUSED_GOAL else "missed"
+            lines.append([element, str(columns), f"{time_us:.0f}", f"{sum(two.values()):.0f}", f"{times:.2f}", result])
+    names = ["type", "columns", "in one, us", "the two by torch.compile, us", "times as fast", f"goal: {FUSED_GOAL}"]
+    return rows(names, lines)
 
 
 def _rates(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:

@@ -27,9 +27,24 @@ TIMES = (
     "since a run. The [goals](README.md#goals) are for an H200.\n"
 )
 
+COUNTERS_FILE = PAGES / "counters.json"
+"""What `python -m benchmarks.gpu.library.counters` wrote."""
+COUNTERS_TEXT = (
+    "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([counters.json](counters.json), by "
+    "`python -m benchmarks.gpu.library.counters`). Memory: bytes that the device memory read and wrote, as a multiple "
+    "of the fewest that the operator moves, and the share of its highest rate. Waits: what a warp waits for between "
+    "two instructions, in cycles, the two longest: long_scoreboard is data from memory, barrier the other threads of "
+    "the block.\n"
+)
 
-def page(ladder: Ladder, figures: dict[str, Any] | None, runs: Mapping[str, dict[str, Any]]) -> str:
-    """The page of one operator; `figures` are of the first run, `runs` of the second one, by the name of the file."""
+
+def page(
+    ladder: Ladder,
+    figures: dict[str, Any] | None,
+    runs: Mapping[str, dict[str, Any]],
+    counters: dict[str, Any] | None = None,
+) -> str:
+    """The page of one operator; `figures` are of the first run, `runs` of the later ones, by the name of the file."""
     problem = Problem(FLOAT32, 1, 1000, 4, 90)
     moved, work = ladder.moved_bytes(problem) / 4000, ladder.operations(problem) / 1000
     measured = {} if figures is None else {"figures.json": figures}
@@ -53,6 +68,8 @@ def page(ladder: Ladder, figures: dict[str, Any] | None, runs: Mapping[str, dict
         parts += ["## Times\n", TIMES]
     for name, run in measured.items():
         parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
+    if counters is not None:
+        parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
     return "\n".join(parts)
 
 
@@ -103,6 +120,36 @@ def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[lis
     return ["type", "size", *contenders], lines
 
 
+def _counters(ladder: Ladder, counters: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Column names and cells: one line per kernel of a version."""
+    names = ["version", "type", "size", "kernel", "time, us", "memory, of the fewest bytes", "memory, of its peak"]
+    names += ["L2 hits", "warps resident", "issuing", "registers", "waits"]
+    lines = []
+    for row in counters["rows"]:
+        if row["operator"] != ladder.name:
+            continue
+        moved = (row["dram_read_bytes"] + row["dram_write_bytes"]) / row["fewest_bytes"]
+        waited = row["cycles_waited_for"].items()
+        waits = [f"{name} {cycles:.1f}" for name, cycles in waited if name != "selected"]
+        lines.append(
+            [
+                f"v{row['version']}",
+                row["element"],
+                f"{row['rows']} x {row['columns']}",
+                row["kernel"].split("<")[0].removeprefix("void "),
+                f"{row['time_ns'] / 1e3:.1f}",
+                f"{moved:.2f}",
+                *(f"{row[name]:.0f} %" for name in PERCENTAGES),
+                f"{row['registers']:.0f}",
+                ", ".join(waits[:2]),
+            ]
+        )
+    return names, lines
+
+
+PERCENTAGES = ("dram_percent_of_peak", "l2_hits_percent", "warps_resident_percent", "issuing_percent_of_cycles")
+
+
 def index_table() -> str:
     """The table of all operators."""
     lines = [
@@ -133,15 +180,21 @@ def read_figures() -> dict[str, Any] | None:
     return found
 
 
+def read_counters() -> dict[str, Any] | None:
+    """Nsight Compute's counters, None before they are recorded."""
+    found: dict[str, Any] | None = json.loads(COUNTERS_FILE.read_text()) if COUNTERS_FILE.is_file() else None
+    return found
+
+
 def read_runs() -> dict[str, dict[str, Any]]:
     """The figures of the second run, by the name of the file."""
     return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
 
 
 def main() -> None:
-    figures, runs = read_figures(), read_runs()
+    figures, runs, counters = read_figures(), read_runs(), read_counters()
     for ladder in LADDERS:
-        (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures, runs))
+        (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures, runs, counters))
     page_file = PAGES / "roofline.md"
     text, drawn = roofline(page_file.read_text(), runs)
     page_file.write_text(text)

@@ -14,7 +14,7 @@ from cuda_ops.runtime.compiler import PACKAGE
 
 @pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.name)
 def test_a_page_is_up_to_date(ladder: Ladder) -> None:
-    made = pages.page(ladder, pages.read_figures(), pages.read_runs())
+    made = pages.page(ladder, pages.read_figures(), pages.read_runs(), pages.read_counters())
     assert (pages.PAGES / f"{ladder.name}.md").read_text() == made
 
 

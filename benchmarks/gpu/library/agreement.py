@@ -1,0 +1,86 @@
+"""Whether two runs of the benchmark on different machines agree: a table of docs/operators/README.md.
+
+A figure of one run is the median of 15 rounds. Within a run a figure is uncertain by the distance of its quartiles;
+between two GPUs of one kind, also by what differs between the GPUs.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.markdown_tables import rows
+from cuda_ops.library.catalogue import LADDERS
+
+Key = tuple[str, str, int, int, str]
+"""Operator, type, rows, columns and contender."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One figure of both runs."""
+
+    operator: str
+    first_us: float
+    second_us: float
+    spread: float
+    """The larger one of the two distances between the quartiles, relative to the median."""
+
+    @property
+    def ratio(self) -> float:
+        return self.second_us / self.first_us
+
+
+def pairs(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], changed: Sequence[str]) -> list[Pair]:
+    """The figures that both runs have, but for our versions of the operators `changed` in between."""
+    by_key = _figures(first)
+    made = []
+    for key, row in _figures(second).items():
+        if key not in by_key or (key[0] in changed and key[4].startswith("v")):
+            continue
+        before = by_key[key]
+        made.append(Pair(key[0], before["median_us"], row["median_us"], max(_spread(before), _spread(row))))
+    return made
+
+
+def _figures(runs: Sequence[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
+    return {
+        (row["operator"], row["element"], row["rows"], row["columns"], row["contender"]): row
+        for run in runs
+        for row in run["rows"]
+        if row["median_us"] is not None
+    }
+
+
+def _spread(row: dict[str, Any]) -> float:
+    return float((row["third_quartile_us"] - row["first_quartile_us"]) / row["median_us"])
+
+
+def table(found: Sequence[Pair]) -> str:
+    """One line for each operator, and one for all: how far the second run's times are from the first's."""
+    names = ["operator", "figures", "second / first: median", "from", "to", "nine of ten differ by at most"]
+    lines = []
+    for ladder in LADDERS:
+        own = [pair for pair in found if pair.operator == ladder.name]
+        if own:
+            lines.append([ladder.name, *_cells(own)])
+    return rows([*names, "spread in a run, nine of ten"], [*lines, ["all", *_cells(found)]])
+
+
+def _cells(found: Sequence[Pair]) -> list[str]:
+    ratios = sorted(pair.ratio for pair in found)
+    return [
+        str(len(found)),
+        f"{statistics.median(ratios):.3f}",
+        f"{ratios[0]:.3f}",
+        f"{ratios[-1]:.3f}",
+        f"{100 * _nine_of_ten([abs(ratio - 1.0) for ratio in ratios]):.1f} %",
+        f"{100 * _nine_of_ten([pair.spread for pair in found]):.1f} %",
+    ]
+
+
+def _nine_of_ten(values: Sequence[float]) -> float:
+    """The least bound that nine of ten values keep."""
+    return sorted(values)[max(0, -(-9 * len(values) // 10) - 1)]

@@ -1,0 +1,89 @@
+"""What the benchmarks of the operator library make of raw figures: counters, timelines, two runs compared, pages."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch", reason="torch is not installed")
+
+from benchmarks.gpu.counters import in_base_units, named
+from benchmarks.gpu.library import agreement, goals, pages
+from benchmarks.gpu.library.streams import spans
+from cuda_ops.library.catalogue import LADDERS
+
+NCU = [
+    '"ID","Kernel Name","gpu__time_duration.sum","dram__bytes_read.sum","launch__registers_per_thread"',
+    '"","","us","Mbyte","register/thread"',
+    '"0","void softmax_block<float>(const T1 *)","102.4","1,134.2","40"',
+    '"1","add_tile(float)","7","0.5","16"',
+]
+
+
+def test_counters_of_time_and_bytes_are_in_ns_and_bytes() -> None:
+    first, second = in_base_units(NCU)
+    assert first["gpu__time_duration.sum"] == pytest.approx(102400.0)
+    assert first["dram__bytes_read.sum"] == pytest.approx(1134.2e6)
+    assert named(first)["kernel"] == "void softmax_block<float>"
+    assert named(second) == {"kernel": "add_tile", "time_ns": 7000.0, "registers": 16.0, "cycles_waited_for": {}}
+
+
+def test_kernels_that_follow_one_another_on_a_stream_are_one_step() -> None:
+    def event(category: str, name: str, stream: int, begin: float, duration: float) -> dict[str, Any]:
+        return {"cat": category, "name": name, "ts": begin, "dur": duration, "args": {"stream": stream}}
+
+    events = [
+        event("kernel", "softmax", 21, 110.0, 5.0),
+        event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 21, 100.0, 10.0),
+        event("gpu_memcpy", "Memcpy HtoD (Pinned -> Device)", 25, 111.0, 4.0),
+        event("kernel", "softmax", 21, 116.0, 5.0),
+        event("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 21, 121.0, 9.0),
+        {"name": "process_name", "ph": "M"},
+    ]
+    found = [(step["stream"], step["kind"], step["begin_us"], step["end_us"]) for step in spans(events)]
+    assert found == [
+        (0, "upload", 0.0, 10.0),
+        (0, "kernels", 10.0, 21.0),
+        (1, "upload", 11.0, 15.0),
+        (0, "download", 21.0, 30.0),
+    ]
+
+
+def figure(operator: str, contender: str, median_us: float) -> dict[str, Any]:
+    case = {"operator": operator, "element": "float32", "rows": 16384, "columns": 4096}
+    quartiles = {"first_quartile_us": 0.99 * median_us, "third_quartile_us": 1.01 * median_us}
+    return case | {"contender": contender, "median_us": median_us} | quartiles
+
+
+def test_two_runs_are_compared_but_for_changed_versions() -> None:
+    first = {"rows": [figure("add", "v1", 100.0), figure("softmax", "v1", 100.0), figure("softmax", "torch", 200.0)]}
+    second = {"rows": [figure("add", "v1", 103.0), figure("softmax", "v1", 50.0), figure("softmax", "torch", 198.0)]}
+    found = agreement.pairs([first], [second], ["softmax"])
+    assert [(pair.operator, pair.ratio) for pair in found] == [("add", 1.03), ("softmax", 0.99)]
+    assert agreement.table(found).splitlines()[-1] == "| all | 2 | 1.010 | 0.990 | 1.030 | 3.0 % | 2.0 % |"
+
+
+def test_the_fused_operator_is_held_against_the_two_by_torch_compile() -> None:
+    case = {"operator": "layer_norm_softmax", "element": "float32", "rows": 16384, "columns": 4096}
+    ours = figure("layer_norm_softmax", goals.default_version(case), 190.0)
+    apart = [figure(name, "torch.compile", 185.0) for name in ("layer_norm", "softmax")]
+    line = goals.fused_table({"rows": [ours], "compiled": apart}).splitlines()[-1]
+    assert line == "| float32 | 4096 | 190 | 370 | 1.95 | met |"
+
+
+def test_a_page_shows_the_counters_of_its_operator() -> None:
+    row = {
+        "operator": "softmax", "version": 1, "element": "float32", "rows": 8192, "columns": 4096,
+        "fewest_bytes": 200_000_000, "kernel": "void softmax_three_passes<float>", "time_ns": 1e5,
+        "dram_read_bytes": 200e6, "dram_write_bytes": 130e6, "dram_percent_of_peak": 80.2, "l2_hits_percent": 50.0,
+        "warps_resident_percent": 90.0, "issuing_percent_of_cycles": 20.0, "registers": 32.0,
+        "cycles_waited_for": {"long_scoreboard": 20.14, "selected": 1.0, "barrier": 0.8, "wait": 0.2},
+    }  # fmt: skip
+    counters = json.loads(json.dumps({"gpu": "a GPU", "rows": [row, row | {"operator": "add"}]}))
+    ladder = next(ladder for ladder in LADDERS if ladder.name == "softmax")
+    _, text = pages.page(ladder, None, {}, counters).split("## Counters")
+    (line,) = (line for line in text.splitlines() if line.startswith("| v1"))
+    cells = "v1 | float32 | 8192 x 4096 | softmax_three_passes | 100.0 | 1.65 | 80 % | 50 % | 90 % | 20 % | 32"
+    assert line == f"| {cells} | long_scoreboard 20.1, barrier 0.8 |"
