@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.library import streams_page
 from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
@@ -19,7 +20,7 @@ FIGURES = PAGES / "figures.json"
 """What `python -m benchmarks.gpu.library` wrote."""
 RUNS = PAGES / "runs"
 """What it wrote in the second run: the operators and the gradients, each in a file."""
-INDEX, GOALS, CPU, ROOFLINE = "operators", "goals", "cpu", "roofline"
+INDEX, GOALS, CPU, ROOFLINE, STREAMS = "operators", "goals", "cpu", "roofline", "streams"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -172,6 +173,12 @@ def roofline(page: str, runs: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
     roof, points = roof_of(measured), points_of(measured)
     table = f"{summary(roof)}.\n\n{rows(NAMES, lines(points, roof))}"
     return placed(page, ROOFLINE, table), picture(points, roof)
+
+
+def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
+    """The page of the streams with its table, and its picture."""
+    table = f"{streams_page.steps_sentence(figures)}\n\n{streams_page.times_table(figures)}"
+    return placed(page, STREAMS, table), streams_page.picture(figures)
 
 
 def read_figures() -> dict[str, Any] | None:

@@ -87,3 +87,20 @@ def test_a_page_shows_the_counters_of_its_operator() -> None:
     (line,) = (line for line in text.splitlines() if line.startswith("| v1"))
     cells = "v1 | float32 | 8192 x 4096 | softmax_three_passes | 100.0 | 1.65 | 80 % | 50 % | 90 % | 20 % | 32"
     assert line == f"| {cells} | long_scoreboard 20.1, barrier 0.8 |"
+
+
+def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> None:
+    steps = [
+        {"stream": number % 2, "kind": kind, "begin_us": 100.0 * number, "end_us": 100.0 * number + 90.0}
+        for number, kind in enumerate(("upload", "kernels", "download", "upload"))
+    ]
+    load = {
+        "name": "balanced", "what": "as long as a copy", "chunks": 12, "chunk_bytes": 16 << 20, "kernels": 30,
+        "batch_ms": {"1": [9.0, 9.6, 9.9], "2": [4.7, 4.8, 4.9]}, "timelines": {"2": steps},
+    }  # fmt: skip
+    figures = {"gpu": "a GPU", "steps_ms": {"upload": 0.3, "kernel": 0.01, "download": 0.31}, "loads": [load]}
+    page, drawn = pages.streams("<!-- streams: begin -->\n<!-- streams: end -->\n", figures)
+    assert "upload 300 us, kernel 10 us, download 310 us" in page
+    assert "| as long as a copy | 12 of 16 MiB | 30 | 9.60 | 4.80 | 2.00 |" in page
+    assert "balanced, 2 streams: 0.39 ms" in drawn
+    assert drawn.count("<rect") == 1 + 3 + len(steps)
