@@ -218,7 +218,8 @@ def main() -> None:
 
 def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     """Measure the `parts` of the chosen cases, as far as the time goes."""
-    bench.guard("compile", lambda: compile_all(chosen, max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))))
+    compilers = max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))
+    bench.guard("compile", lambda: compile_all(chosen, compilers, has_shapes="sweep" in parts))
     bench.guard("copy", lambda: time_copy(bench))
     if "cpu" in parts:
         bench.guard("CPU time", lambda: time_calls(bench))
