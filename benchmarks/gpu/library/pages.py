@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import streams_page
-from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table
+from benchmarks.gpu.library import agreement, streams_page
+from benchmarks.gpu.library.goals import cpu_table, default_version, fused_table, goals_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
@@ -19,8 +19,9 @@ PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 FIGURES = PAGES / "figures.json"
 """What `python -m benchmarks.gpu.library` wrote."""
 RUNS = PAGES / "runs"
-"""What it wrote in the second run: the operators and the gradients, each in a file."""
-INDEX, GOALS, CPU, ROOFLINE, STREAMS = "operators", "goals", "cpu", "roofline", "streams"
+"""What it wrote in later runs: of each the operators and the gradients, each in a file."""
+INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
+ROOFLINE, STREAMS = "roofline", "streams"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -159,17 +160,41 @@ def index_table() -> str:
     return rows(["operator", "result", "versions"], lines)
 
 
-def filled(index: str, figures: dict[str, Any] | None) -> str:
-    """The index page with its tables."""
+def filled(index: str, figures: dict[str, Any] | None, runs: Mapping[str, dict[str, Any]]) -> str:
+    """The index page with its tables: of the newest run, if it timed torch.compile, else of the first one."""
     index = placed(index, INDEX, index_table())
+    latest = newest(runs)
+    if any(run.get("compiled") for run in latest.values()):
+        figures = together(list(latest.values()))
+        earlier = newest({name: run for name, run in runs.items() if name not in latest})
+        found = agreement.pairs(list(earlier.values()), list(latest.values()), CHANGED)
+        index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, agreement.table(found))
     if figures is None:
         return index
     return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
 
 
+def newest(runs: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The files of the last run: their names begin alike, and last in the alphabet (h100b_forward.json)."""
+    last = max((name.rpartition("_")[0] for name in runs), default="")
+    return {name: run for name, run in runs.items() if name.rpartition("_")[0] == last}
+
+
+def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The figures of one run's files as one; torch's copy is the faster one."""
+    return {
+        "copy": max((run["copy"] for run in runs), key=lambda copy: float(copy["tb_per_s"])),
+        **{part: [row for run in runs for row in run.get(part, [])] for part in ("rows", "compiled", "cpu_time")},
+    }
+
+
+CHANGED = ("layer_norm_backward", "rms_norm_backward", "layer_norm_softmax")
+"""Operators whose kernels or launch shapes changed between the last two runs."""
+
+
 def roofline(page: str, runs: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
     """The page of the roofline with its table, and its picture."""
-    measured = list(runs.values())
+    measured = list(newest(runs).values())
     roof, points = roof_of(measured), points_of(measured)
     table = f"{summary(roof)}.\n\n{rows(NAMES, lines(points, roof))}"
     return placed(page, ROOFLINE, table), picture(points, roof)
@@ -194,7 +219,7 @@ def read_counters() -> dict[str, Any] | None:
 
 
 def read_runs() -> dict[str, dict[str, Any]]:
-    """The figures of the second run, by the name of the file."""
+    """The figures of the later runs, by the name of the file."""
     return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
 
 
@@ -207,7 +232,7 @@ def main() -> None:
     page_file.write_text(text)
     (PAGES / "roofline.svg").write_text(drawn)
     index = PAGES / "README.md"
-    index.write_text(filled(index.read_text(), figures))
+    index.write_text(filled(index.read_text(), figures, runs))
 
 
 if __name__ == "__main__":

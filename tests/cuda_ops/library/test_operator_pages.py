@@ -20,7 +20,7 @@ def test_a_page_is_up_to_date(ladder: Ladder) -> None:
 
 def test_the_index_is_up_to_date() -> None:
     index = (pages.PAGES / "README.md").read_text()
-    assert pages.filled(index, pages.read_figures()) == index
+    assert pages.filled(index, pages.read_figures(), pages.read_runs()) == index
 
 
 def test_the_roofline_is_up_to_date() -> None:
