@@ -86,15 +86,18 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 	@$(GPU_PYTHON) scripts/needs_gpu.py test-gpu
 	@$(GPU_PYTHON) -m pytest -q tests/cuda_ops/on_gpu tests/perception/on_gpu tests/perception/test_device.py \
 		--confcutdir=tests/cuda_ops
-	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck; do \
+	@if command -v compute-sanitizer >/dev/null; then for tool in memcheck racecheck initcheck; do \
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu.sanitize || exit 1; \
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi
 
 bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
 	@$(GPU_PYTHON) scripts/needs_gpu.py bench-gpu
 	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders.json --seconds 600
-	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json; \
+	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_forward.json --seconds 600
+	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_backward.json --seconds 600 --backward
+	@$(GPU_PYTHON) -m benchmarks.gpu.library.streams --out $(OUT)/bench/streams.json
+	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json && \
+		$(GPU_PYTHON) -m benchmarks.gpu.library.counters --out $(OUT)/bench/ladder_counters.json; \
 	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi
 	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \
 		$(GPU_PYTHON) -m benchmarks.gpu.network --out $(OUT)/bench/gpu_network.json && \
