@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from cuda_ops.errors import CudaOpsError  # noqa: E402
 from cuda_ops.library.activation.op import relu  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
-from cuda_ops.library.ladder import ELEMENTS, FLOAT32, Element, Ladder, Problem, Version  # noqa: E402
+from cuda_ops.library.ladder import ELEMENTS, FLOAT32, Element, Ladder, Problem, Version, lanes_for  # noqa: E402
 from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.reduce.op import sum_of  # noqa: E402
 from cuda_ops.library.run import architecture, is_direct  # noqa: E402
@@ -45,7 +45,8 @@ def shapes_for(ladder: Ladder) -> list[tuple[int, int]]:
 
 
 def can_run(ladder: Ladder, version: Version, element: Element, rows: int, columns: int) -> bool:
-    return version.can_run(Problem(element, rows, columns, 1, architecture(0)))
+    lanes = lanes_for(element, [], None if ladder.is_flat else columns)
+    return version.can_run(Problem(element, rows, columns, lanes, architecture(0)))
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
