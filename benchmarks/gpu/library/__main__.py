@@ -8,7 +8,6 @@ file is written after each case; cases that do not fit into `--seconds` are writ
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import platform
 import time
@@ -20,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import cub, rotating
+from benchmarks.gpu.library import cub, records, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, shapes_of
 from cuda_ops.library import peers
@@ -75,11 +74,11 @@ class Bench:
         return time.perf_counter() - self.begun < self.seconds
 
     def add(self, part: str, row: dict[str, Any]) -> None:
-        self.figures.setdefault(part, []).append(row | {"at_s": round(time.perf_counter() - self.begun, 1)})
+        self.figures.setdefault(part, []).append(row)
 
     def save(self) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_text(json.dumps(self.figures, indent=1) + "\n")
+        self.path.write_text(records.text(self.figures))
 
     def guard(self, title: str, work: Callable[[], None]) -> None:
         """Do `work` if there is time; an error becomes a row of `errors`."""
@@ -116,10 +115,10 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
         torch.compiler.reset()
         contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
     times = rotating.in_turn(contenders, len(sets))
-    moved, best = case.ladder.moved_bytes(problem), case.ladder.choose(problem).number
+    moved = case.ladder.moved_bytes(problem)
     for name, one in times.items():
-        bench.add(part, case.named() | {"contender": name, "is_default": name == f"v{best}", "bytes": moved}
-                  | _rate(one.median_us, moved) | asdict(one) | {"sets": len(sets)} | rotating.clocks())  # fmt: skip
+        row = case.named() | {"contender": name} | _rate(one.median_us, moved) | asdict(one)
+        bench.add(part, row | {"sets": len(sets)} | rotating.clocks())
     summary = ", ".join(
         f"{name} {moved / one.median_us / 1e6:.2f}" if one.median_us else f"{name} {one.error}"
         for name, one in times.items()

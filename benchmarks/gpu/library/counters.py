@@ -19,6 +19,7 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.counters import COUNTERS, counted, named
+from benchmarks.gpu.library import records
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Version
@@ -126,7 +127,7 @@ def main() -> None:
             figures.setdefault("errors", []).append(f"group {number}: {error}")
             print(figures["errors"][-1], flush=True)
         arguments.out.parent.mkdir(parents=True, exist_ok=True)
-        arguments.out.write_text(json.dumps(figures, indent=1) + "\n")
+        arguments.out.write_text(records.text(figures))
         print(f"group {number}: {len(figures['rows'])} rows, {time.perf_counter() - begun:.0f} s", flush=True)
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu.library import records
 from cuda_ops.library.softmax.op import softmax
 
 COLUMNS = 4096
@@ -213,7 +214,7 @@ def main() -> None:
     torch.manual_seed(0)
     figures = measure()
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(figures, indent=1) + "\n")
+    out.write_text(records.text(figures))
 
 
 if __name__ == "__main__":
