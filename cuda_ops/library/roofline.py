@@ -64,10 +64,22 @@ class Point:
         return self.tflop_per_s / roof.tflop_per_s(self.operations_per_byte)
 
 
+def rows_of(run: dict[str, Any]) -> list[dict[str, Any]]:
+    """The times of a run, each version in the launch shape that it has now.
+
+    Where a version got another shape after the run, its time is that of the sweep of shapes in the same run (part
+    "retimed"; such a row names its shape).
+    """
+    names = ("operator", "element", "rows", "columns", "contender")
+    again = {tuple(row[name] for name in names): row for row in run.get("retimed", [])}
+    found = [row | again.pop(tuple(row[name] for name in names), {}) for row in run["rows"]]
+    return [*found, *({"clock_mhz": None} | row for row in again.values())]
+
+
 def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
     """The limits of the GPU on which the benchmark wrote `runs`. Raises `CudaOpsError` where no row has a clock."""
     machine = runs[0]["machine"]
-    rows = [row for run in runs for row in run["rows"] if row["tb_per_s"] is not None]
+    rows = [row for run in runs for row in rows_of(run) if row["tb_per_s"] is not None]
     fastest = max(rows, key=lambda row: row["tb_per_s"])
     clocks_mhz = [row["clock_mhz"] for row in rows if row["clock_mhz"] is not None]
     if not clocks_mhz:
@@ -84,7 +96,7 @@ def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
 def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
     """The fastest version at each size, in the order of the catalogue, types and columns."""
     fastest: dict[tuple[str, str, int, int], dict[str, Any]] = {}
-    for row in (row for run in runs for row in run["rows"]):
+    for row in (row for run in runs for row in rows_of(run)):
         if not row["contender"].startswith("v") or row["tb_per_s"] is None:
             continue
         key = row["operator"], row["element"], row["rows"], row["columns"]

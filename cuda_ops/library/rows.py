@@ -34,6 +34,18 @@ class Spread:
     blocks: int = 1
 
 
+def fewest_blocks(problem: Problem, each: int, threads: int, blocks: int = 2) -> Spread:
+    """A row of a cluster: `blocks` blocks of `threads` threads with `each` elements, or twice as many until it fits."""
+    while problem.columns > blocks * threads * each:
+        blocks *= 2
+    return Spread(each // problem.lanes, threads, blocks)
+
+
+def has_full_packs_of_half(problem: Problem) -> bool:
+    """Whether two elements lie in each register of a pack of 16 bytes: a thread can hold twice as many."""
+    return problem.element.size_bytes == 2 and problem.lanes == PACK_BYTES // 2
+
+
 def vectors_per_lane(problem: Problem) -> int:
     """Packs per lane where a warp takes a row of at most `WARP_COLUMNS_MAX` elements; a power of two."""
     needed = ceil_div(problem.columns, 32 * problem.lanes)

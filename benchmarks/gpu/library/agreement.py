@@ -58,15 +58,21 @@ def _spread(row: dict[str, Any]) -> float:
     return float((row["third_quartile_us"] - row["first_quartile_us"]) / row["median_us"])
 
 
-def table(found: Sequence[Pair]) -> str:
-    """One line for each operator, and one for all: how far the second run's times are from the first's."""
+def table(found: Sequence[Pair], same_gpu: Sequence[Pair]) -> str:
+    """One line for each operator, and one for all: how far the second run's times are from the first's.
+
+    A last line has the pairs of two runs on one GPU.
+    """
     names = ["operator", "figures", "second / first: median", "from", "to", "nine of ten differ by at most"]
     lines = []
     for ladder in LADDERS:
         own = [pair for pair in found if pair.operator == ladder.name]
         if own:
             lines.append([ladder.name, *_cells(own)])
-    return rows([*names, "spread in a run, nine of ten"], [*lines, ["all", *_cells(found)]])
+    return rows(
+        [*names, "spread in a run, nine of ten"],
+        [*lines, ["all", *_cells(found)], ["all, one GPU twice", *_cells(same_gpu)]],
+    )
 
 
 def _cells(found: Sequence[Pair]) -> list[str]:

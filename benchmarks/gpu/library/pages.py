@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +12,24 @@ from benchmarks.gpu.library.goals import cpu_table, default_version, fused_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
-from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, summary
+from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, rows_of, summary
 from cuda_ops.library.roofline_picture import picture
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
-FIGURES = PAGES / "figures.json"
-"""What `python -m benchmarks.gpu.library` wrote."""
 RUNS = PAGES / "runs"
-"""What it wrote in later runs: of each the operators and the gradients, each in a file."""
+"""What `python -m benchmarks.gpu.library` wrote: of each run the operators and the gradients, each in a file."""
+AGAIN = RUNS / "again"
+"""Times of the newest run's operators on the same GPU, later."""
+STREAMS_FILE = PAGES / "streams.json"
+"""What `python -m benchmarks.gpu.library.streams` wrote."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS = "roofline", "streams"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
-    "run or was not timed. A later version is not faster at every size, and kernels and launch shapes may have changed "
-    "since a run. The [goals](README.md#goals) are for an H200.\n"
+    "run or was not timed. A plus marks a version that got another launch shape after the run: its time is the one of "
+    "that shape in the same run. A later version is not faster at every size, and kernels may have changed since an "
+    "earlier run. The [goals](README.md#goals) are for an H200.\n"
 )
 
 COUNTERS_FILE = PAGES / "counters.json"
@@ -42,16 +45,13 @@ COUNTERS_TEXT = (
 
 def page(
     ladder: Ladder,
-    figures: dict[str, Any] | None,
     runs: Mapping[str, dict[str, Any]],
     counters: dict[str, Any] | None = None,
 ) -> str:
-    """The page of one operator; `figures` are of the first run, `runs` of the later ones, by the name of the file."""
+    """The page of one operator; `runs` by the name of the file."""
     problem = Problem(FLOAT32, 1, 1000, 4, 90)
     moved, work = ladder.moved_bytes(problem) / 4000, ladder.operations(problem) / 1000
-    measured = {} if figures is None else {"figures.json": figures}
-    measured |= {f"runs/{name}": run for name, run in runs.items()}
-    measured = {name: run for name, run in measured.items() if _has(run, ladder)}
+    measured = {f"runs/{name}": run for name, run in runs.items() if _has(run, ladder)}
     parts = [
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
@@ -107,11 +107,11 @@ def _machine(figures: dict[str, Any]) -> str:
 def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Column names and cells: one line per size and type, one column per contender."""
     found: dict[tuple[str, int, int], dict[str, str]] = {}
-    for row in (*figures.get("rows", []), *figures.get("compiled", [])):
+    for row in (*rows_of(figures), *figures.get("compiled", [])):
         if row["operator"] != ladder.name:
             continue
         cells = found.setdefault((row["element"], row["rows"], row["columns"]), {})
-        rate = "" if row["tb_per_s"] is None else f"{row['tb_per_s']:.2f}"
+        rate = "" if row["tb_per_s"] is None else f"{row['tb_per_s']:.2f}{' +' if 'shape' in row else ''}"
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
     contenders = [f"v{version.number}" for version in ladder.versions]
     contenders += [name for name in ("torch", "torch.compile") if any(name in cells for cells in found.values())]
@@ -160,17 +160,15 @@ def index_table() -> str:
     return rows(["operator", "result", "versions"], lines)
 
 
-def filled(index: str, figures: dict[str, Any] | None, runs: Mapping[str, dict[str, Any]]) -> str:
-    """The index page with its tables: of the newest run, if it timed torch.compile, else of the first one."""
+def filled(index: str, runs: Mapping[str, dict[str, Any]], again: Sequence[dict[str, Any]]) -> str:
+    """The index page with its tables, of the newest run; `again` are its operators on the same GPU, later."""
     index = placed(index, INDEX, index_table())
     latest = newest(runs)
-    if any(run.get("compiled") for run in latest.values()):
-        figures = together(list(latest.values()))
-        earlier = newest({name: run for name, run in runs.items() if name not in latest})
-        found = agreement.pairs(list(earlier.values()), list(latest.values()), CHANGED)
-        index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, agreement.table(found))
-    if figures is None:
-        return index
+    figures = together(list(latest.values()))
+    earlier = newest({name: run for name, run in runs.items() if name not in latest})
+    machines = agreement.pairs(list(earlier.values()), list(latest.values()), CHANGED)
+    table = agreement.table(machines, agreement.pairs(list(latest.values()), again, ()))
+    index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, table)
     return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
 
 
@@ -184,7 +182,8 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     """The figures of one run's files as one; torch's copy is the faster one."""
     return {
         "copy": max((run["copy"] for run in runs), key=lambda copy: float(copy["tb_per_s"])),
-        **{part: [row for run in runs for row in run.get(part, [])] for part in ("rows", "compiled", "cpu_time")},
+        "rows": [row for run in runs for row in rows_of(run)],
+        **{part: [row for run in runs for row in run.get(part, [])] for part in ("compiled", "cpu_time")},
     }
 
 
@@ -206,12 +205,6 @@ def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
     return placed(page, STREAMS, table), streams_page.picture(figures)
 
 
-def read_figures() -> dict[str, Any] | None:
-    """The measured figures, None before the first run on a GPU."""
-    found: dict[str, Any] | None = json.loads(FIGURES.read_text()) if FIGURES.is_file() else None
-    return found
-
-
 def read_counters() -> dict[str, Any] | None:
     """Nsight Compute's counters, None before they are recorded."""
     found: dict[str, Any] | None = json.loads(COUNTERS_FILE.read_text()) if COUNTERS_FILE.is_file() else None
@@ -219,20 +212,29 @@ def read_counters() -> dict[str, Any] | None:
 
 
 def read_runs() -> dict[str, dict[str, Any]]:
-    """The figures of the later runs, by the name of the file."""
+    """The figures of the runs, by the name of the file."""
     return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
 
 
+def read_again() -> list[dict[str, Any]]:
+    """The newest run's operators on the same GPU, later."""
+    return [json.loads(file.read_text()) for file in sorted(AGAIN.glob("*.json"))]
+
+
+def made() -> dict[str, str]:
+    """Every page and picture by the name of its file."""
+    runs, counters = read_runs(), read_counters()
+    found = {f"{ladder.name}.md": page(ladder, runs, counters) for ladder in LADDERS}
+    found["README.md"] = filled((PAGES / "README.md").read_text(), runs, read_again())
+    found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs)
+    page_of_streams = (PAGES / "streams.md").read_text()
+    found["streams.md"], found["streams.svg"] = streams(page_of_streams, json.loads(STREAMS_FILE.read_text()))
+    return found
+
+
 def main() -> None:
-    figures, runs, counters = read_figures(), read_runs(), read_counters()
-    for ladder in LADDERS:
-        (PAGES / f"{ladder.name}.md").write_text(page(ladder, figures, runs, counters))
-    page_file = PAGES / "roofline.md"
-    text, drawn = roofline(page_file.read_text(), runs)
-    page_file.write_text(text)
-    (PAGES / "roofline.svg").write_text(drawn)
-    index = PAGES / "README.md"
-    index.write_text(filled(index.read_text(), figures, runs))
+    for name, text in made().items():
+        (PAGES / name).write_text(text)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from benchmarks.markdown_tables import rows
 
 WIDTH, LEFT, RIGHT = 900, 110, 880
 """Of the picture, px."""
-LANE, GAP, HEAD = 22, 26, 60
+LANE, GAP, HEAD = 22, 26, 76
 """Height of a stream's lane, between two timelines, and of the legend, px."""
 COLOURS = {"upload": "#4477aa", "kernels": "#ee7733", "download": "#228833", "copy": "#999999"}
 
@@ -45,15 +45,14 @@ def steps_sentence(figures: dict[str, Any]) -> str:
 
 
 def picture(figures: dict[str, Any]) -> str:
-    """The timelines of the recorded batches, one below the other, on one scale of time."""
-    drawn = [
-        (f"{load['name']}, {streams} stream{'' if streams == '1' else 's'}", spans)
-        for load in figures["loads"]
-        for streams, spans in load["timelines"].items()
-    ]
-    longest = max(span["end_us"] for _, spans in drawn for span in spans)
+    """The timelines of the recorded batches, one below the other; those of one load have one scale of time."""
+    drawn = []
+    for load in figures["loads"]:
+        longest = max((span["end_us"] for spans in load["timelines"].values() for span in spans), default=0.0)
+        for streams, spans in load["timelines"].items():
+            drawn.append((f"{load['name']}, {streams} stream{'' if streams == '1' else 's'}", spans, longest))
     parts, top = _legend(figures["gpu"]), HEAD
-    for title, spans in drawn:
+    for title, spans, longest in drawn:
         parts.append(_text(LEFT, top - 6, f"{title}: {max(span['end_us'] for span in spans) / 1e3:.2f} ms"))
         for stream in range(1 + max(span["stream"] for span in spans)):
             parts.append(_text(8, top + LANE * stream + 15, f"stream {stream}"))
@@ -82,8 +81,8 @@ def _bars(spans: Sequence[dict[str, Any]], top: int, longest: float) -> list[str
 def _legend(gpu: str) -> list[str]:
     parts = [_text(8, 20, f"{gpu}: where the steps of one batch lie, by torch's profiler")]
     for number, kind in enumerate(("upload", "kernels", "download")):
-        x = 470 + 130 * number
-        parts += [f'<rect x="{x}" y="9" width="14" height="14" fill="{COLOURS[kind]}"/>', _text(x + 20, 20, kind)]
+        x = LEFT + 130 * number
+        parts += [f'<rect x="{x}" y="31" width="14" height="14" fill="{COLOURS[kind]}"/>', _text(x + 20, 42, kind)]
     return parts
 
 

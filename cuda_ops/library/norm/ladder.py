@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from cuda_ops.library import rows
-from cuda_ops.library.ladder import PACK_BYTES, Ladder, Launch, Problem, Version
+from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
@@ -55,34 +55,29 @@ def spread(is_rms: bool, rule: Any) -> Launch:
     return launch
 
 
-def has_full_packs_of_half(problem: Problem) -> bool:
-    """Such rows lie packed in registers, two elements in each: a thread holds 64."""
-    return problem.element.size_bytes == 2 and problem.lanes == PACK_BYTES // 2
-
-
 def fits_block(problem: Problem) -> bool:
     """Whether one block holds the row in its registers."""
-    return problem.columns <= rows.BLOCK_COLUMNS_MAX * (2 if has_full_packs_of_half(problem) else 1)
+    return problem.columns <= rows.BLOCK_COLUMNS_MAX * (2 if rows.has_full_packs_of_half(problem) else 1)
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of one block: of half precision, beyond the other types' length, 64 elements per thread."""
-    if problem.columns <= rows.BLOCK_COLUMNS_MAX:
+    """A row of one block: of full packs of half precision, beyond 16,384 elements, 64 per thread."""
+    if problem.columns <= 512 * rows.EACH_MAX or not rows.has_full_packs_of_half(problem):
         return rows.for_block(problem)
     return Spread(EACH_PACKED // problem.lanes, ceil_div(ceil_div(problem.columns, EACH_PACKED), 32) * 32)
 
 
-def for_cluster(problem: Problem) -> Spread:
-    """A row of a cluster: of half precision, beyond 131,072 elements, 4 blocks of 1,024 threads."""
-    if has_full_packs_of_half(problem) and problem.columns > 2048 * EACH_PACKED:
-        return Spread(EACH_PACKED // problem.lanes, 1024, 4)
-    return rows.for_cluster(problem)
+def for_cluster(is_rms: bool, problem: Problem) -> Spread:
+    """A row of a cluster: the fewest blocks of 1,024 threads if no block holds it; of LayerNorm in float32 8 of 512."""
+    is_packed = rows.has_full_packs_of_half(problem)
+    if fits_block(problem) or not (is_rms or is_packed):
+        return rows.for_cluster(problem)
+    return rows.fewest_blocks(problem, EACH_PACKED if is_packed else rows.EACH_MAX, 1024)
 
 
-def _preferred(is_rms: bool, problem: Problem) -> int:
-    """As timed on an H100; RMSNorm's rows of half precision beyond 32,768 elements were not timed in one block."""
-    columns_max = rows.BLOCK_COLUMNS_MAX if is_rms else problem.columns
-    if rows.WARP_COLUMNS_MAX < problem.columns <= columns_max and fits_block(problem):
+def _preferred(problem: Problem) -> int:
+    """As timed on an H100: a block is faster than a cluster wherever it holds the row."""
+    if problem.columns > rows.WARP_COLUMNS_MAX and fits_block(problem):
         return 4
     return rows.preferred(problem, any_length=2, warp=3, block=4, cluster=5)
 
@@ -91,7 +86,7 @@ def _in_registers(is_rms: bool) -> Iterator[Version]:
     for version in rows.versions_in_registers(
         warp(is_rms),
         spread(is_rms, for_block),
-        spread(is_rms, for_cluster),
+        spread(is_rms, partial(for_cluster, is_rms)),
         cluster_limit="Weights and biases come from the L2 cache again for every row, and nothing is loaded while a "
         "block waits for its cluster.",
     ):
@@ -112,7 +107,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("x", "weight", "bias", "out"),
         moved_bytes=lambda problem: 2 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=partial(_preferred, is_rms),
+        preferred=_preferred,
         versions=(
             Version(
                 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cuda_ops.library import rows
@@ -12,6 +13,8 @@ from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ce
 
 EACH = 16
 """Elements of a row that a thread holds in versions 4 and 5."""
+EACH_OF_HALF = 32
+"""Of full packs of half precision, where the partial sums leave room for them."""
 BLOCK_COLUMNS_MAX = 512 * EACH
 CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
 MANY_COLUMNS = 1 << 16
@@ -177,8 +180,18 @@ def _fewest_blocks(problem: Problem, each: int) -> Spread:
     return Spread(each // problem.lanes, threads, blocks)
 
 
-def for_pipeline(problem: Problem) -> Spread:
-    """16 elements per thread of a row of at most `CLUSTER_COLUMNS_MAX`."""
+def for_pipeline(is_rms: bool, problem: Problem) -> Spread:
+    """A row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks with 16 elements per thread.
+
+    Faster with 8 elements are float32 rows of 16,385 to 65,536 columns (LayerNorm: from 8,193 on), in more blocks of
+    512 threads, and RMSNorm's rows of half precision up to 8,192.
+    """
+    each = 32 // problem.element.size_bytes
+    if problem.element.size_bytes == 4 and (1 << (14 if is_rms else 13)) < problem.columns <= 1 << 16:
+        threads = 512 if problem.columns <= rows.CLUSTER_BLOCKS_MAX * 512 * each else 1024
+        return rows.fewest_blocks(problem, each, threads)
+    if problem.element.size_bytes == 2 and is_rms and problem.columns <= 1 << 13:
+        return _fewest_blocks(problem, 8)
     return _fewest_blocks(problem, EACH)
 
 
@@ -193,14 +206,23 @@ def for_ahead(problem: Problem) -> Spread:
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `BLOCK_COLUMNS_MAX` elements: 16 elements per thread, 8 up to 2,048 columns."""
-    each = max(8 if problem.columns <= 256 * 8 else EACH, problem.lanes)
+    """A row of at most `BLOCK_COLUMNS_MAX` elements: 8 per thread up to 2,048 columns, beyond 16 (32 of half)."""
+    longest = EACH_OF_HALF if rows.has_full_packs_of_half(problem) else EACH
+    each = max(8 if problem.columns <= 256 * 8 else longest, problem.lanes)
     threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
     return Spread(each // problem.lanes, threads)
 
 
+def fits_cluster(is_rms: bool, problem: Problem) -> bool:
+    """Whether version 5 holds the row. RMSNorm has one sum per column: shared memory holds 32 per thread."""
+    is_wide = is_rms and rows.has_full_packs_of_half(problem)
+    return problem.columns <= CLUSTER_COLUMNS_MAX * (2 if is_wide else 1)
+
+
 def for_cluster(problem: Problem) -> Spread:
-    """A row of at most `CLUSTER_COLUMNS_MAX` elements: two blocks of 256 to 1,024 threads, else more of 1,024."""
+    """A row of a cluster: two blocks of 256 to 1,024 threads, else more of 1,024; at most 8, then 32 elements each."""
+    if problem.columns > CLUSTER_COLUMNS_MAX:
+        return Spread(EACH_OF_HALF // problem.lanes, 1024, rows.CLUSTER_BLOCKS_MAX)
     blocks, threads = 2, 256
     while threads < 1024 and problem.columns > blocks * threads * EACH:
         threads *= 2
@@ -209,18 +231,22 @@ def for_cluster(problem: Problem) -> Spread:
     return Spread(EACH // problem.lanes, threads, blocks)
 
 
-def _preferred(problem: Problem) -> int:
+def _preferred(is_rms: bool, problem: Problem) -> int:
     """The version that was fastest on an H100 (docs/operators/runs).
 
     Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined.
+    Version 7 is the faster one for RMSNorm's rows of half precision that take one whole block, or a cluster of 8.
     """
-    is_half = problem.element.size_bytes == 2
+    is_half, has_clusters = problem.element.size_bytes == 2, problem.architecture >= 90
     if problem.columns <= (rows.WARP_COLUMNS_MAX if is_half else rows.WARP_COLUMNS_MAX // 2):
         return 3
-    if problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and problem.architecture >= 90 else 1):
+    if problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and has_clusters else 1):
         return 4
-    if problem.architecture >= 90 and problem.columns <= CLUSTER_COLUMNS_MAX:
-        return 6
+    if has_clusters and problem.columns <= CLUSTER_COLUMNS_MAX:
+        is_ahead = is_rms and is_half and (1 << 13 < problem.columns <= 1 << 14 or problem.columns > 1 << 16)
+        return 7 if is_ahead else 6
+    if has_clusters and fits_cluster(is_rms, problem):
+        return 5
     return 2 if problem.columns < MANY_COLUMNS else 1
 
 
@@ -232,7 +258,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("gradient", "x", "weight", "dx", "dweight", "dbias", "partials"),
         moved_bytes=lambda problem: 3 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=_preferred,
+        preferred=partial(_preferred, is_rms),
         results={"dx": whole, "dweight": column} | ({} if is_rms else {"dbias": column}),
         scratch={"partials": lambda problem: 4 * scratch_floats(problem.rows, problem.columns)},
         versions=(
@@ -280,10 +306,10 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 5,
                 "cluster",
                 change="A cluster of 2 to 8 blocks per row; the partial sums lie in shared memory.",
-                why="Rows of up to 131,072 elements are loaded once.",
+                why="Rows of up to 131,072 elements are loaded once; RMSNorm's of half precision, twice as long.",
                 limit="Two exchanges in the cluster per row, during which a block loads nothing.",
                 launch=spread(is_rms, for_cluster),
-                fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
+                fits=partial(fits_cluster, is_rms),
                 architecture_min=90,
                 instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
             ),
@@ -297,7 +323,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
                 "blocks. LayerNorm with blocks of 1,024 threads, which rows of more than 8,192 elements get, has a few "
                 "variables in local memory.",
-                launch=pipelined(is_rms, for_pipeline, STAGES),
+                launch=pipelined(is_rms, partial(for_pipeline, is_rms), STAGES),
                 fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
                 architecture_min=90,
                 instructions=("LDGSTS.E.BYPASS.128", "STG.E.128"),

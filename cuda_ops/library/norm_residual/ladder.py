@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from cuda_ops.library import rows
@@ -34,6 +35,35 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
     return launch
 
 
+def fits_cluster(problem: Problem) -> bool:
+    """Whether a cluster holds the row: of full packs of half precision 32 elements per thread, else 16."""
+    has_full_packs = rows.has_full_packs_of_half(problem)
+    return problem.columns <= rows.CLUSTER_COLUMNS_OF_TWO_MAX * (2 if has_full_packs else 1)
+
+
+def for_cluster(is_rms: bool, problem: Problem) -> Spread:
+    """A row of a cluster: 8 blocks of 16 elements per thread if no block holds it.
+
+    Of full packs of half precision a thread holds 32; the fewest blocks of 256 threads (LayerNorm: up to 32,768
+    columns, RMSNorm: up to 65,536), else of 1,024.
+    """
+    if problem.columns <= rows.BLOCK_COLUMNS_OF_TWO_MAX:
+        return rows.for_cluster_of_two(problem)
+    if rows.has_full_packs_of_half(problem):
+        is_short = problem.columns <= (1 << 16 if is_rms else 1 << 15)
+        return rows.fewest_blocks(problem, rows.EACH_MAX, 256 if is_short else 1024)
+    threads = 256
+    while problem.columns > rows.CLUSTER_BLOCKS_MAX * threads * rows.EACH_OF_TWO:
+        threads *= 2
+    return Spread(rows.EACH_OF_TWO // problem.lanes, threads, rows.CLUSTER_BLOCKS_MAX)
+
+
+def _preferred(problem: Problem) -> int:
+    if problem.architecture >= 90 and problem.columns > rows.BLOCK_COLUMNS_OF_TWO_MAX and fits_cluster(problem):
+        return 3
+    return rows.preferred_of_two(problem, any_length=1, warp=2, block=2, cluster=3)
+
+
 def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
     return Ladder(
         name=name,
@@ -42,7 +72,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         arrays=("x", "residual", "weight", "bias", "total", "out"),
         moved_bytes=lambda problem: 4 * problem.count * problem.element.size_bytes,
         operations=lambda problem: operations * problem.count,
-        preferred=lambda problem: rows.preferred_of_two(problem, any_length=1, warp=2, block=2, cluster=3),
+        preferred=_preferred,
         results={"total": whole, "out": whole},
         versions=(
             Version(
@@ -67,10 +97,10 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 3,
                 "cluster",
                 change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
-                why="Rows of up to 131,072 elements are loaded once.",
+                why="Rows of up to 131,072 elements are loaded once; of half precision, twice as long.",
                 limit="Blocks of a cluster wait for the slowest one; counters have not yet told what it costs.",
-                launch=spread(is_rms, rows.for_cluster_of_two),
-                fits=lambda p: p.columns <= rows.CLUSTER_COLUMNS_OF_TWO_MAX and p.rows <= rows.ROWS_MAX,
+                launch=spread(is_rms, partial(for_cluster, is_rms)),
+                fits=lambda problem: fits_cluster(problem) and problem.rows <= rows.ROWS_MAX,
                 architecture_min=90,
                 instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
             ),

@@ -62,7 +62,10 @@ def test_two_runs_are_compared_but_for_changed_versions() -> None:
     second = {"rows": [figure("add", "v1", 103.0), figure("softmax", "v1", 50.0), figure("softmax", "torch", 198.0)]}
     found = agreement.pairs([first], [second], ["softmax"])
     assert [(pair.operator, pair.ratio) for pair in found] == [("add", 1.03), ("softmax", 0.99)]
-    assert agreement.table(found).splitlines()[-1] == "| all | 2 | 1.010 | 0.990 | 1.030 | 3.0 % | 2.0 % |"
+    assert agreement.table(found, found[:1]).splitlines()[-2:] == [
+        "| all | 2 | 1.010 | 0.990 | 1.030 | 3.0 % | 2.0 % |",
+        "| all, one GPU twice | 1 | 1.030 | 1.030 | 1.030 | 3.0 % | 2.0 % |",
+    ]
 
 
 def test_the_fused_operator_is_held_against_the_two_by_torch_compile() -> None:
@@ -83,7 +86,7 @@ def test_a_page_shows_the_counters_of_its_operator() -> None:
     }  # fmt: skip
     counters = json.loads(json.dumps({"gpu": "a GPU", "rows": [row, row | {"operator": "add"}]}))
     ladder = next(ladder for ladder in LADDERS if ladder.name == "softmax")
-    _, text = pages.page(ladder, None, {}, counters).split("## Counters")
+    _, text = pages.page(ladder, {}, counters).split("## Counters")
     (line,) = (line for line in text.splitlines() if line.startswith("| v1"))
     cells = "v1 | float32 | 8192 x 4096 | softmax_three_passes | 100.0 | 1.65 | 80 % | 50 % | 90 % | 20 % | 32"
     assert line == f"| {cells} | long_scoreboard 20.1, barrier 0.8 |"

@@ -52,6 +52,8 @@ def sizes(ladder: Ladder, version: Version) -> list[tuple[Element, int, int, int
     found = [(FLOAT32, *short, 0), (FLOAT32, *long, 0), (BFLOAT16, *long, 0)]
     if ladder.folder == "norm" and version.name == "block":
         found.append((BFLOAT16, 1, 40000, 0))  # packed: longer than a row of another type
+    if version.name == "cluster" and (ladder.folder == "norm_residual" or ladder.name == "rms_norm_backward"):
+        found.append((BFLOAT16, 1, 140000, 0))
     return [*found, (FLOAT32, rows, columns - 1, 0), (BFLOAT16, rows, columns, 2), (FLOAT16, rows, columns - 3, 1)]
 
 
