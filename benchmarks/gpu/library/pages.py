@@ -38,8 +38,9 @@ COUNTERS_TEXT = (
     "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([counters.json](counters.json), by "
     "`python -m benchmarks.gpu.library.counters`). Memory: bytes that the device memory read and wrote, as a multiple "
     "of the fewest that the operator moves, and the share of its highest rate. Waits: what a warp waits for between "
-    "two instructions, in cycles, the two longest: long_scoreboard is data from memory, barrier the other threads of "
-    "the block.\n"
+    "two instructions, in cycles, the two longest: long_scoreboard is data from memory, short_scoreboard from shared "
+    "memory, barrier the other threads of the block, membar the cluster. They were read before the launch shapes "
+    "marked with a plus were chosen.\n"
 )
 
 

@@ -99,7 +99,10 @@ LAYER_NORM_SOFTMAX = Ladder(
             "cluster",
             change="A cluster of 2 to 8 blocks per row; two exchanges through distributed shared memory.",
             why="Rows of up to 262,144 elements are loaded once.",
-            limit="Blocks of a cluster wait for the slowest one, twice per row.",
+            limit=(
+                "Blocks of a cluster wait for the slowest one, twice per row. Blocks of 1,024 threads have up "
+                "to four variables in local memory."
+            ),
             launch=spread(for_cluster),
             fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
             architecture_min=90,
