@@ -10,9 +10,10 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
-from benchmarks.gpu.library import agreement, goals, pages
+from benchmarks.gpu.library import agreement, goals, pages, records
 from benchmarks.gpu.library.streams import spans
 from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.roofline import rows_of
 
 NCU = [
     '"ID","Kernel Name","gpu__time_duration.sum","dram__bytes_read.sum","launch__registers_per_thread"',
@@ -55,6 +56,25 @@ def figure(operator: str, contender: str, median_us: float) -> dict[str, Any]:
     case = {"operator": operator, "element": "float32", "rows": 16384, "columns": 4096}
     quartiles = {"first_quartile_us": 0.99 * median_us, "third_quartile_us": 1.01 * median_us}
     return case | {"contender": contender, "median_us": median_us} | quartiles
+
+
+def test_a_record_has_a_line_per_row_and_rounded_numbers() -> None:
+    figures = {
+        "machine": {"gpu": "a GPU", "processors": 132},
+        "rows": [{"median_us": 1160.4640483856201}, {}],
+        "cub": [],
+    }
+    text = records.text(figures)
+    assert json.loads(text) == figures | {"rows": [{"median_us": 1160.46}, {}]}
+    assert [line for line in text.splitlines() if "median_us" in line] == ['  {"median_us": 1160.46},']
+
+
+def test_a_version_is_shown_with_the_time_of_its_present_shape() -> None:
+    before, other = figure("softmax", "v4", 200.0) | {"tb_per_s": 2.0}, figure("softmax", "torch", 300.0)
+    again = figure("softmax", "v4", 160.0) | {"tb_per_s": 2.5, "shape": "1 x 512 threads, 2 packs"}
+    later = figure("softmax", "v5", 150.0) | {"shape": "2 x 512 threads, 1 packs"}
+    found = rows_of({"rows": [before, other], "retimed": [again, later]})
+    assert [(row["contender"], row["median_us"]) for row in found] == [("v4", 160.0), ("torch", 300.0), ("v5", 150.0)]
 
 
 def test_two_runs_are_compared_but_for_changed_versions() -> None:

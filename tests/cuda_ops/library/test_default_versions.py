@@ -70,6 +70,16 @@ def test_no_default_is_much_slower_than_the_fastest_version(name: str) -> None:
     assert slow_defaults(run) == []
 
 
+@pytest.mark.parametrize("name", newest(read_runs()))
+def test_a_retimed_version_has_the_shape_and_the_time_of_the_sweep(name: str) -> None:
+    run = read_runs()[name]
+    swept = {(*case_of(row), row["shape"]): row for row in run["sweep"]}
+    assert len(run["retimed"]) > 10
+    for row in run["retimed"]:
+        assert row["median_us"] == swept[(*case_of(row), row["shape"])]["median_us"]
+        assert version_with_shape(row) == row["contender"]
+
+
 def test_a_slow_default_is_found() -> None:
     case = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
     times = {"v1": 231.0, "v2": 160.0, default_version(case): 184.0}
