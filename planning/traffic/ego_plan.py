@@ -41,12 +41,17 @@ class EgoPlan:
     @property
     def late_start_s(self) -> float:
         """How much later than in the plan the ego may be, since a start takes time."""
-        return _START_S * max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
+        return _START_S * self._still_starts
 
     @property
     def sure_start_s(self) -> float:
         """How much later than in the plan the ego is at least."""
-        return _SURE_START_S * max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
+        return _SURE_START_S * self._still_starts
+
+    @property
+    def _still_starts(self) -> float:
+        """1 for an ego at rest, 0 for one that has started."""
+        return max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
 
     def reaches_s(self, s_m: float) -> float:
         """When the ego's origin is at an arc length."""
