@@ -42,9 +42,9 @@ class Order(Enum):
 def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Order | None:
     """The order in which the ego and a road user come onto the road on which the road user drives.
 
-    None if the ego is on that road already, if the other one turns, or if the ego can no longer halt. It goes before one
-    that leaves a gap (`gap_acceptance`), and behind one that is far enough ahead: if that is faster, it does not hinder
-    the ego.
+    None if the ego is on that road already, if the other one turns, or if the ego can no longer halt. It goes before
+    one that leaves a gap (`gap_acceptance`), and behind one that is far enough ahead: if that is faster, it does not
+    hinder the ego.
     """
     ego = plan.ego
     comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD
