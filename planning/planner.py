@@ -88,6 +88,7 @@ class Planner:
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
         self._patience = Patience()
+        self._waits = False
 
     @property
     def _front_m(self) -> float:
@@ -116,6 +117,7 @@ class Planner:
         self._yielding = frozenset()
         self._last = None
         self._patience = Patience()
+        self._waits = False
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
         self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m), view)
@@ -128,7 +130,7 @@ class Planner:
         self._progress = self._tracker.update(scene.ego)
         vehicle = self._vehicle
         speed_mps = max(0.0, scene.ego.speed_mps)
-        impatience = self._patience.update(scene.stamp.time_s, speed_mps, bool(self._yielding))
+        impatience = self._patience.update(scene.stamp.time_s, speed_mps, self._waits)
         speed_config = assertive(config.speed, impatience)
         planned_mps, planned_mps2 = self._start(scene.ego, scene.stamp.time_s)
         ego = EgoOnRoute(
@@ -160,19 +162,27 @@ class Planner:
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         first_stop_m = min(stop.s_m for stop in stops)
         on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps)
-        local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
+        local = self._local.plan(
+            prediction,
+            scene.lights,
+            on_road,
+            (free.s_m, free.speed_mps),
+            first_stop_m,
+            is_brisk=impatience > 0.0,
+        )
         path = local.route
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
         times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
         known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
         unmet = _without(local.prediction, known)
-        others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected)
+        others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected, local.obstacles)
         room_m = room_to_pass_m(float(route.speed_limit_mps[route.row_at(ego.s_m)]))
         others = _with_room_to_pass(others, local.passed, room_m - config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)
         caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to
+        self._waits = bool(others.yielding_to) or local.waits_to_pass
         ceiling = self._ceiling(path, ego.s_m, reach, caps)
         start = (ego.s_m, planned_mps, planned_mps2)
         stops += others.stops

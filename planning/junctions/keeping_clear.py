@@ -42,17 +42,21 @@ def stops_before_junctions(
     arrives_s: Sequence[float],
     present: Sequence[OnPath],
     times_s: Float,
+    obstacles: frozenset[int],
     config: BehaviorConfig,
 ) -> list[StopTarget]:
     """The stops before those of `junctions` that the ego could not leave, because of the vehicles `present`.
 
     The ego comes to the junctions, all ahead of it, at the times `arrives_s`. `times_s` (T,) are those of the
-    prediction.
+    prediction. A vehicle across the way that is one of the `obstacles` has stood for so long that it may wait for the
+    ego, or stand beside its path, which is better seen from near: the ego drives up to it.
     """
     stops: list[StopTarget] = []
     if not junctions:
         return stops
     for vehicle in present:
+        if vehicle.one.item.track_id in obstacles and vehicle.turn_rad > OTHER_ROAD_RAD:
+            continue
         clear_s = _clear_s(corridor, vehicle, times_s, config)
         blocker = InTheWay(vehicle.one.item.track_id, vehicle.low_s_m, clear_s)
         junction = waits_before(junctions, arrives_s, ego, blocker, config.conflict_gap_m)

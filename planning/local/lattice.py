@@ -57,7 +57,12 @@ _MOVE = 0.6
 _CHANGE_PER_M_S = 0.2
 """Cost of each metre between this plan and the one before, per second: hysteresis."""
 
-_BRAKE_FIRM = 0.5
+_FIRM = 0.5
+"""Cost of braking or accelerating by two m/s in one step."""
+
+_BRISK_FROM_MPS, _BRISK_TO_MPS = 1, 8
+"""Between these speeds, a brisk ego may gain two m/s in one step; in the first step of a start, the jerk allows one."""
+
 _FAST_PER_M = 2.0
 _END_IN_ONCOMING = 50.0
 
@@ -115,13 +120,18 @@ def column_of(offset_m: float) -> int:
     return min(max(round(offset_m / COLUMN_M) + CENTRE, 0), COLUMNS - 1)
 
 
-def search(road: RoadCells, column: int, speed_mps: float, memory: SearchMemory) -> LatticePath:
-    """The cheapest way from a column and a speed, which is taken to the nearest node."""
+def search(
+    road: RoadCells, column: int, speed_mps: float, memory: SearchMemory, *, is_brisk: bool = False
+) -> LatticePath:
+    """The cheapest way from a column and a speed, which is taken to the nearest node.
+
+    The ego gains up to 2 m/s²; one that `is_brisk` up to 4 m/s² in its start.
+    """
     speed = min(max(round(speed_mps), 0), TOP_MPS)
     memory.runs += 1
     rows, count, cost, is_complete, nodes = _search(
         road.blocked, road.zone, road.speed_mps, road.before_m, road.shift_m, road.stop_m, road.wait_m,
-        column, speed,
+        column, speed, 2 if is_brisk else 1,
         memory.closed, memory.runs, memory.nodes, memory.costs, memory.heap, memory.keys,
     )  # fmt: skip
     found = rows[:count]
@@ -182,11 +192,18 @@ def _pop(heap: NDArray[np.int64], keys: Float, size: int) -> int:
 
 
 @inner
-def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int) -> float:
+def _gain(speed: int, most: int) -> int:
+    """How much faster the ego can be after one step."""
+    return most if _BRISK_FROM_MPS <= speed <= _BRISK_TO_MPS else 1
+
+
+@inner
+def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int, most: int) -> float:
     """A lower bound of the way that is lost until the end, by a car that accelerates at once and gets to the bound."""
     lost = 0.0
-    for n in range(1, steps + 1):
-        lack = slowest - (speed + n)
+    for _ in range(steps):
+        speed += _gain(speed, most)
+        lack = slowest - speed
         if lack <= 0.0:
             break
         lost += lack * STEP_S
@@ -242,7 +259,7 @@ def _is_free(
 @compiled(
     "Tuple((int64[:, ::1], int64, float64, int64, int64))"
     "(uint8[:, :, ::1], uint8[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64,"
-    "int64, int64, int64[:, :, :, ::1], int64, int64[:, ::1], float64[::1], int64[::1], float64[::1])"
+    "int64, int64, int64, int64[:, :, :, ::1], int64, int64[:, ::1], float64[::1], int64[::1], float64[::1])"
 )
 def _search(
     blocked: Any,
@@ -254,6 +271,7 @@ def _search(
     wait_m: float,
     column: int,
     speed: int,
+    most: int,
     closed: Any,
     run: int,
     nodes: Any,
@@ -269,11 +287,11 @@ def _search(
     last_quarter = int(min(stop_m, 1000.0) * 4.0)
     bound = np.empty((LAYERS + 1, CELLS + 1), dtype=np.int64)
     _bounds(bound, blocked, zone, stop_m, max(top_mps.max(), float(speed)) + 1.0)
-    size = _push(heap, keys, 0, 0, _least_lost(0, speed, LAYERS, slowest, bound[0, 0]))
+    size = _push(heap, keys, 0, 0, _least_lost(0, speed, LAYERS, slowest, bound[0, 0], most))
     deepest = 0
     is_complete = 0
     may_stand = zone[0, column] == ONCOMING_LANE
-    while size > 0 and count < len(costs) - 20:
+    while size > 0 and count < len(costs) - 25:
         node = _pop(heap, keys, size)
         size -= 1
         layer, quarter, v, here = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
@@ -287,7 +305,9 @@ def _search(
             deepest = node
             is_complete = 1
             break
-        for change in (1, 0, -1, -2):
+        for change in (2, 1, 0, -1, -2):
+            if change > _gain(v, most):
+                continue
             faster = v + change
             if faster < 0:
                 if v == 0:
@@ -307,8 +327,8 @@ def _search(
                 if change >= 0:
                     continue
                 base -= _FAST_PER_M * lack * STEP_S
-            if change == -2:
-                base += _BRAKE_FIRM
+            if abs(change) == 2:
+                base += _FIRM
             if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
                 base += _TOO_NEAR + _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
             reach = 2 if v <= _SWIFT_MAX_MPS else 1
@@ -341,7 +361,7 @@ def _search(
                 nodes[count, 0], nodes[count, 1], nodes[count, 2] = layer + 1, there_q, faster
                 nodes[count, 3], nodes[count, 4] = there, node
                 costs[count] = cost
-                left = _least_lost(there_q, faster, LAYERS - layer - 1, slowest, bound[layer + 1, there_cell])
+                left = _least_lost(there_q, faster, LAYERS - layer - 1, slowest, bound[layer + 1, there_cell], most)
                 size = _push(heap, keys, size, count, cost + _GREED * left)
                 count += 1
     length = nodes[deepest, 0] + 1

@@ -92,7 +92,8 @@ class LocalPath:
 
     `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
     those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
-    those `let_by`. The path is `clear_of` those of `passed` that it does not touch.
+    those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
+    those that stand for good.
     """
 
     route: Route
@@ -106,6 +107,12 @@ class LocalPath:
     met: frozenset[int] = frozenset()
     let_by: frozenset[int] = frozenset()
     clear_of: frozenset[int] = frozenset()
+    obstacles: frozenset[int] = frozenset()
+
+    @property
+    def waits_to_pass(self) -> bool:
+        """Whether the ego waits behind what it may pass."""
+        return bool(self.passed) and not self.is_passing
 
     @property
     def is_passing(self) -> bool:
@@ -133,6 +140,7 @@ class LocalPlanner:
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
+        self._is_brisk = False
 
     def plan(
         self,
@@ -141,11 +149,15 @@ class LocalPlanner:
         ego: EgoOnRoad,
         top_speed: tuple[Float, Float],
         stop_s_m: float,
+        *,
+        is_brisk: bool = False,
     ) -> LocalPath:
         """The path from now on.
 
         `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop at `stop_s_m`.
+        An ego that `is_brisk` starts faster into a gap.
         """
+        self._is_brisk = is_brisk
         route, profile = self._route, self._profile
         first, last = route.row_at(ego.s_m - _BEHIND_M), route.row_at(ego.s_m + CELLS + 20.0)
         curve = route.curve.part(slice(first, max(last, first + 2), 2))
@@ -164,7 +176,8 @@ class LocalPlanner:
         let_by = self._in_hurry(prediction, ego)
         if not reasons and not slow and not let_by and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
-            return LocalPath(route, profile.offset_m, prediction, passed=self._near_lanes(ways, standing.suspects))
+            passed = self._near_lanes(ways, standing.suspects)
+            return LocalPath(route, profile.offset_m, prediction, passed=passed, obstacles=standing.obstacles)
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
@@ -196,6 +209,7 @@ class LocalPlanner:
             *schedule(found, start, ways, timed_to_s_m),
             let_by,
             frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
+            standing.obstacles,
         )
 
     def _gives_up_at(self, found: LatticePath, ego: EgoOnRoad) -> float | None:
@@ -267,10 +281,11 @@ class LocalPlanner:
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
-        old = search(along, CENTRE, start.speed_mps, self._memory)
+        old = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=self._is_brisk)
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
-        new = search(self._cells.build(road, start, shift_m, gaps), column, start.speed_mps, self._memory)
+        cells = self._cells.build(road, start, shift_m, gaps)
+        new = search(cells, column, start.speed_mps, self._memory, is_brisk=self._is_brisk)
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start):
             is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)

@@ -77,12 +77,13 @@ class TrafficBehavior:
         ego_times_s: Float,
         yielding_to: frozenset[int],
         unprotected: frozenset[str] = frozenset(),
+        obstacles: frozenset[int] = frozenset(),
     ) -> Constraints:
         """Leaders, stops and speed caps from the road users of `prediction`.
 
         `ego_times_s` (N,) is when the ego would reach each point of `reference`. `yielding_to` holds the track ids from
         the last decision. `unprotected` are the ids of lights at which the ego goes without having seen green, so that
-        crossing traffic cannot be assumed to have red.
+        crossing traffic cannot be assumed to have red. `obstacles` are the track ids of those that stand for good.
         """
         reach = float(reference.s_m[-1])
         near = _within_reach(route, ego, prediction.objects, reach - ego.s_m)
@@ -96,13 +97,14 @@ class TrafficBehavior:
         beside, present = self._constrain_by_present(corridor, ego, staying, result)
         ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
         arrives_s = [plan.reaches_s(one.from_s_m - ego.front_m) for one in ahead]
+        times_s = prediction.times_s
         result.stops.extend(
-            stops_before_junctions(corridor, ego, ahead, arrives_s, present, prediction.times_s, self._config)
+            stops_before_junctions(corridor, ego, ahead, arrives_s, present, times_s, obstacles, self._config)
         )
         entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
         entering += [one for one in near if one.item.track_id in going]
         yielding: set[int] = set()
-        for conflict in conflicts_of(corridor, entering, prediction.times_s, self._config):
+        for conflict in conflicts_of(corridor, entering, times_s, self._config):
             if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))

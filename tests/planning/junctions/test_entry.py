@@ -194,3 +194,18 @@ def test_what_stands_behind_a_vehicle_across_the_way_is_not_passed_yet() -> None
         Manoeuvre.FOLLOW_LANE
     }
     assert log.has_arrived
+
+
+def test_who_stands_across_the_way_for_a_minute_is_looked_at_from_near() -> None:
+    """It faces the ego beside its path, and waits for it. From afar its place seems to be on the path."""
+    planner = ScenePlanner(crossing())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+
+    def car(time_s: float) -> tuple[TrackedObject, ...]:
+        ego = planner.progress
+        is_near = ego is not None and ego.s_m + FRONT_M > ENTRY_M - 2.0
+        return (vehicle(7, 104.0, 3.5 if is_near else 2.0, np.pi + 0.5, 0.0),)
+
+    log = drive(planner, 100, 10.0, objects=car)
+    assert (log.column(1) + FRONT_M)[log.column(0) < 60.0].max() < ENTRY_M
+    assert log.has_arrived

@@ -74,6 +74,13 @@ def test_a_free_road_is_driven_straight_on(memory: SearchMemory) -> None:
     assert path.nodes < 2000
 
 
+def test_a_brisk_ego_gains_four_mps2_in_its_start_after_the_first_step(memory: SearchMemory) -> None:
+    slow = search(road(empty()), CENTRE, 0.0, memory)
+    brisk = search(road(empty()), CENTRE, 0.0, memory, is_brisk=True)
+    assert slow.speed_mps[:6].tolist() == [0, 1, 2, 3, 4, 5]
+    assert brisk.speed_mps[:7].tolist() == [0, 1, 3, 5, 7, 9, 10]
+
+
 def test_what_stands_in_the_lane_is_passed_on_the_other_side(memory: SearchMemory) -> None:
     path = search(road(standing(30, 45, OWN_SIDE)), CENTRE, 8.0, memory)
     assert path.is_complete
