@@ -17,7 +17,9 @@ from av_stack.interruption import importing
 def operators_command(
     operator: Annotated[str | None, typer.Argument(metavar="OP", help="Operator to run. Default: list all.")] = None,
     version: Annotated[int | None, typer.Option(min=1, help="Version to run. Default: the fastest one.")] = None,
-    shape: Annotated[str, typer.Option(metavar="ROWSxCOLUMNS", help="Size of the operator's arrays.")] = "4096x4096",
+    shape: Annotated[
+        str, typer.Option(metavar="ROWSxCOLUMNS", help="Size of the arrays, or of a product and its factors.")
+    ] = "4096x4096",
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16.")] = "float32",
 ) -> None:
     """List the CUDA operators; with a GPU run one version, check it against float64, and time it beside torch."""
@@ -41,6 +43,8 @@ def operators_command(
     ladder = ladders[operator]
     if version is not None and version > len(ladder.versions):
         raise ConfigError(f"--version {version}: {operator} has versions 1 to {len(ladder.versions)}")
+    if elements[dtype] not in ladder.elements:
+        raise ConfigError(f"--dtype {dtype}: {operator} takes {', '.join(one.name for one in ladder.elements)}")
     show(ladder)
     reason = _why_not()
     if reason is not None:
@@ -48,13 +52,14 @@ def operators_command(
     with importing():
         from cuda_ops.library.trial import error_of, random_inputs, times_us
 
-    inputs = random_inputs(ladder, elements[dtype], rows, columns, "cuda", 0)
+    depth = columns if ladder.is_product else 0
+    inputs = random_inputs(ladder, elements[dtype], rows, columns, "cuda", 0, depth)
     error = error_of(ladder, version, inputs)
     ours_us, torch_us = times_us(ladder, version, inputs)
-    moved = ladder.moved_bytes(Problem(elements[dtype], rows, columns, 1, 90))
+    problem = Problem(elements[dtype], rows, columns, 1, 90, depth=depth)
     _say(f"{dtype} {rows} x {columns}, version {version or 'by default'}: error against float64 {error:.2g}")
     for name, time_us in (("ours", ours_us), ("torch", torch_us)):
-        _say(f"{name:<5} {time_us:.1f} us, {moved / time_us / 1e6:.2f} TB/s, eager")
+        _say(f"{name:<5} {time_us:.1f} us, {ladder.rate(problem, time_us):.2f} {ladder.unit}, eager")
 
 
 def _say(text: str) -> None:

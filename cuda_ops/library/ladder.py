@@ -36,7 +36,8 @@ class Problem:
     """One call of an operator: `rows` rows of `columns` elements; a flat array is one row.
 
     Every row of every array begins at a multiple of `lanes` elements, and `columns` is a multiple of `lanes` unless the
-    operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90.
+    operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90. A product of matrices has
+    `rows` x `depth` and `depth` x `columns` elements as its arguments.
     """
 
     element: Element
@@ -45,6 +46,7 @@ class Problem:
     lanes: int
     architecture: int
     epsilon: float = 0.0
+    depth: int = 0
 
     @property
     def count(self) -> int:
@@ -111,6 +113,8 @@ class Ladder:
     """The number of the version that runs by default: the fastest one, as far as it is timed."""
     is_flat: bool = False
     """Whether the operator takes arrays as flat lists of elements, without rows."""
+    is_product: bool = False
+    """Whether the operator multiplies matrices, so that arithmetic bounds it and not memory."""
     results: Mapping[str, Callable[[Problem], int]] = field(default_factory=lambda: {"out": whole})
     """The number of elements of each array that the operator writes."""
     scratch: Mapping[str, Callable[[Problem], int]] = field(default_factory=dict)
@@ -120,6 +124,20 @@ class Ladder:
     def inputs(self) -> tuple[str, ...]:
         """The arrays that the operator reads, in order."""
         return tuple(name for name in self.arrays if name not in self.results and name not in self.scratch)
+
+    @property
+    def elements(self) -> tuple[Element, ...]:
+        """The element types that any version takes."""
+        return tuple(one for one in ELEMENTS if any(one in version.elements for version in self.versions))
+
+    @property
+    def unit(self) -> str:
+        """The unit of `rate`."""
+        return "TFLOP/s" if self.is_product else "TB/s"
+
+    def rate(self, problem: Problem, time_us: float) -> float:
+        """What the operator moves in a second, in terabytes; of a product, what it computes, in tera-operations."""
+        return (self.operations(problem) if self.is_product else self.moved_bytes(problem)) / time_us / 1e6
 
     def choose(self, problem: Problem, number: int | None = None) -> Version:
         """Version `number`, or the fastest one for the problem.

@@ -51,6 +51,7 @@ class Point:
     element: str
     rows: int
     columns: int
+    depth: int
     version: str
     operations_per_byte: float
     tb_per_s: float
@@ -95,11 +96,11 @@ def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
 
 def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
     """The fastest version at each size, in the order of the catalogue, types and columns."""
-    fastest: dict[tuple[str, str, int, int], dict[str, Any]] = {}
+    fastest: dict[tuple[str, str, int, int, int], dict[str, Any]] = {}
     for row in (row for run in runs for row in rows_of(run)):
         if not row["contender"].startswith("v") or row["tb_per_s"] is None:
             continue
-        key = row["operator"], row["element"], row["rows"], row["columns"]
+        key = row["operator"], row["element"], row["rows"], row["columns"], row.get("depth", 0)
         if key not in fastest or row["tb_per_s"] > fastest[key]["tb_per_s"]:
             fastest[key] = row
     order = [ladder.name for ladder in LADDERS]
@@ -110,9 +111,11 @@ def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
 def _point(row: dict[str, Any]) -> Point:
     ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
     element = next(element for element in ELEMENTS if element.name == row["element"])
-    problem = Problem(element, row["rows"], row["columns"], PACK_BYTES // element.size_bytes, 90)
+    lanes, depth = PACK_BYTES // element.size_bytes, row.get("depth", 0)
+    problem = Problem(element, row["rows"], row["columns"], lanes, 90, depth=depth)
     intensity = ladder.operations(problem) / ladder.moved_bytes(problem)
-    return Point(ladder.name, element.name, problem.rows, problem.columns, row["contender"], intensity, row["tb_per_s"])
+    size = problem.rows, problem.columns, depth
+    return Point(ladder.name, element.name, *size, row["contender"], intensity, row["tb_per_s"])
 
 
 def lines(points: Sequence[Point], roof: Roof) -> list[list[str]]:
@@ -151,7 +154,7 @@ NAMES = (
 
 
 def _size(point: Point) -> str:
-    return f"{point.rows} x {point.columns}"
+    return f"{point.rows} x {point.columns}" + (f" x {point.depth}" if point.depth else "")
 
 
 def summary(roof: Roof) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from math import gcd
 from typing import Any
 
 import torch
@@ -58,17 +59,18 @@ def run(
     columns: int,
     epsilon: float = 0.0,
     absent: tuple[str, ...] = (),
+    depth: int = 0,
 ) -> None:
     """Run version `version` (0: the fastest) on dense arrays at `addresses`, in the ladder's order.
 
     `x` is one of them, for their type and device. An array named in `absent` has the address 0. A flat operator has
-    one row.
+    one row, and a product of matrices a depth.
     """
     low = 0
     for address in addresses:
         low |= address
     device = x.get_device()
-    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent)
+    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent, depth)
     if device == torch._C._cuda_getDevice():
         start(*addresses)
     else:
@@ -87,6 +89,7 @@ def prepare(
     device: int,
     epsilon: float,
     absent: tuple[str, ...],
+    depth: int = 0,
 ) -> Start:
     """The launches of a version for these sizes, ready to be started.
 
@@ -94,8 +97,8 @@ def prepare(
     library does not have, or a version that cannot run.
     """
     element = _element(ladder.name, dtype)
-    lanes = lanes_for(element, [misaligned], None if ladder.is_flat else columns)
-    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon)
+    lanes = lanes_for(element, [misaligned], None if ladder.is_flat else gcd(columns, depth))
+    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth)
     chosen = ladder.choose(problem, version or None)
     enter_context(device)
     with torch.cuda.device(device):

@@ -16,13 +16,20 @@ from cuda_ops.library.peers import EPSILON, TORCH, more_for
 ROUNDS, CALLS = 9, 10
 
 
-def random_inputs(ladder: Ladder, element: Element, rows: int, columns: int, device: str, seed: int) -> list[Any]:
-    """Random arguments of the operator: flat arrays of rows * columns elements, or rows, with a weight per column."""
+def random_inputs(
+    ladder: Ladder, element: Element, rows: int, columns: int, device: str, seed: int, depth: int = 0
+) -> list[Any]:
+    """Random arguments of the operator: flat arrays of rows * columns elements, or rows, with a weight per column.
+
+    Those of a product are `rows` x `depth` and `depth` x `columns`.
+    """
     generator = torch.Generator(device).manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
         return torch.randn(shape, generator=generator, device=device, dtype=getattr(torch, element.name))
 
+    if ladder.is_product:
+        return [draw(rows, depth), draw(depth, columns)]
     absent = {"bias", "dbias"} if "rms" in ladder.name else set()
     if ladder.name in ("sum", "max", "mean"):  # they share dot's kernels, and have no second array
         absent = {"y"}

@@ -66,7 +66,7 @@ def default_version(row: dict[str, Any]) -> str:
     element = next(element for element in ELEMENTS if element.name == row["element"])
     ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
     lanes = PACK_BYTES // element.size_bytes
-    problem = Problem(element, row["rows"], row["columns"], lanes, ARCHITECTURE)
+    problem = Problem(element, row["rows"], row["columns"], lanes, ARCHITECTURE, depth=row.get("depth", 0))
     return f"v{ladder.choose(problem).number}"
 
 

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.errors import CompilerMissingError
-from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT32, Element, Ladder, Problem, Version
+from cuda_ops.library.ladder import FLOAT32, Element, Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance, toolkit_version
 from tests.cuda_ops.library import ladder_cases as cases
@@ -37,7 +37,8 @@ def nvrtc() -> str:
 
 def kernels(ladder: Ladder, version: Version, element: Element, architecture: int) -> list[str]:
     lanes = 16 // element.size_bytes
-    problem = Problem(element, 64, COLUMNS.get(version.name, 4096), lanes, architecture, cases.EPSILON)
+    depth = 4096 if ladder.is_product else 0
+    problem = Problem(element, 64, COLUMNS.get(version.name, 4096), lanes, architecture, cases.EPSILON, depth)
     return [one.kernel for one in record(ladder, version, problem)]
 
 
@@ -56,13 +57,13 @@ def disassembler() -> str:
 def compiled(version: Version) -> list[tuple[str, Element]]:
     """The architectures and element types for which a version is compiled: all of them in `make check-kernels`.
 
-    Else float32 for the newest architecture, which the check of the machine code does, and bfloat16 for the oldest one
-    that the version runs on.
+    Else float32 for the newest architecture, which the check of the machine code does, and bfloat16, if the version
+    takes it, for the oldest one that it runs on.
     """
     if IS_ALL:
-        made = [(architecture, element) for architecture in ARCHITECTURES for element in ELEMENTS]
+        made = [(architecture, element) for architecture in ARCHITECTURES for element in version.elements]
         return [(name, element) for name, element in made if number_of(name) >= version.architecture_min]
-    return [("sm_75" if version.architecture_min <= 75 else "sm_90a", BFLOAT16)]
+    return [("sm_75" if version.architecture_min <= 75 else "sm_90a", version.elements[-1])]
 
 
 def number_of(architecture: str) -> int:

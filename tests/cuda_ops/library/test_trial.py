@@ -15,7 +15,9 @@ from cuda_ops.library.operators import OPERATORS  # noqa: E402
 @pytest.mark.parametrize(("element", "largest"), [(FLOAT32, 1e-6), (BFLOAT16, 2**-8)], ids=["float32", "bfloat16"])
 @pytest.mark.parametrize("ladder", LADDERS, ids=lambda ladder: ladder.name)
 def test_an_operator_is_near_torchs_in_float64(ladder: Ladder, element: Element, largest: float) -> None:
-    inputs = trial.random_inputs(ladder, element, 5, 48, "cpu", 0)
+    if element not in ladder.elements:
+        pytest.skip(f"{ladder.name} does not take {element.name}")
+    inputs = trial.random_inputs(ladder, element, 5, 48, "cpu", 0, depth=16)
     assert trial.error_of(ladder, None, inputs) <= largest
 
 
