@@ -11,7 +11,7 @@ from cuda_ops.library.roofline import Point, Roof
 WIDTH, HEIGHT = 900, 520
 LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 460
 """Edges of the plot, px."""
-INTENSITIES, RATES = (0.05, 50.0), (0.05, 100.0)
+INTENSITIES, RATES = (0.05, 5000.0), (0.05, 100.0)
 """Operations per byte and TFLOP/s at the edges."""
 HUES = 10
 """Operators whose colours differ by hue alone; the next ones are darker."""
@@ -53,7 +53,7 @@ def _colour(number: int) -> str:
 
 def _axes() -> list[str]:
     made = []
-    for value in (0.1, 1.0, 10.0):
+    for value in (0.1, 1.0, 10.0, 100.0, 1000.0):
         x = x_px(value)
         made += [_line(x, BOTTOM, x, TOP, "#dddddd"), _text(x, BOTTOM + 18, f"{value:g}", "middle")]
     for value in (0.1, 1.0, 10.0, 100.0):

@@ -2,17 +2,28 @@
 
 A figure of one run is the median of 15 rounds. Within a run a figure is uncertain by the distance of its quartiles;
 between two GPUs of one kind, also by what differs between the GPUs.
+
+`python -m benchmarks.gpu.library.agreement RUN.json ... --out FILE` keeps of a run's files what the comparison needs.
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from benchmarks.gpu.library import records
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.roofline import rows_of
+
+KEY = ("operator", "element", "rows", "columns", "contender")
+KEPT = (*KEY, "median_us", "first_quartile_us", "third_quartile_us")
+"""What the comparison needs of a row."""
 
 Key = tuple[str, str, int, int, str]
 """Operator, type, rows, columns and contender."""
@@ -34,7 +45,10 @@ class Pair:
 
 
 def pairs(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], changed: Sequence[str]) -> list[Pair]:
-    """The figures that both runs have, but for our versions of the operators `changed` in between."""
+    """The figures that both runs have, but for our versions of the operators `changed` in between.
+
+    Nor has a version that got another launch shape after its run a figure (`roofline.rows_of`).
+    """
     by_key = _figures(first)
     made = []
     for key, row in _figures(second).items():
@@ -49,8 +63,8 @@ def _figures(runs: Sequence[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
     return {
         (row["operator"], row["element"], row["rows"], row["columns"], row["contender"]): row
         for run in runs
-        for row in run["rows"]
-        if row["median_us"] is not None
+        for row in rows_of(run)
+        if row["median_us"] is not None and "shape" not in row
     }
 
 
@@ -90,3 +104,28 @@ def _cells(found: Sequence[Pair]) -> list[str]:
 def _nine_of_ten(values: Sequence[float]) -> float:
     """The least bound that nine of ten values keep."""
     return sorted(values)[max(0, -(-9 * len(values) // 10) - 1)]
+
+
+def kept(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What the comparison needs of the files of a run: a list of numbers for each row, and their names once."""
+    found = [[row[name] for name in KEPT] for run in runs for row in run["rows"] if row["median_us"] is not None]
+    return {"machine": runs[0]["machine"], "names": list(KEPT), "rows": found}
+
+
+def opened(record: dict[str, Any]) -> dict[str, Any]:
+    """A run again from what was kept of it."""
+    return {"rows": [dict(zip(record["names"], values, strict=True)) for values in record["rows"]]}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library.agreement", description=__doc__)
+    parser.add_argument("runs", type=Path, nargs="+")
+    parser.add_argument("--out", type=Path, required=True)
+    arguments = parser.parse_args()
+    runs = [json.loads(file.read_text()) for file in arguments.runs]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    arguments.out.write_text(records.text(kept(runs)))
+
+
+if __name__ == "__main__":
+    main()

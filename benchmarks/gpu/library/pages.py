@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,10 @@ from cuda_ops.library.roofline_picture import picture
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 RUNS = PAGES / "runs"
 """What `python -m benchmarks.gpu.library` wrote: of each run the operators and the gradients, each in a file."""
-AGAIN = RUNS / "again"
-"""Times of the newest run's operators on the same GPU, later."""
+PRODUCTS = RUNS / "products"
+"""What `python -m benchmarks.gpu.library --products` wrote."""
+AGAIN = PAGES / "again"
+"""Times of the newest run's operators in other runs (`agreement`): on the same GPU, and on another one of its kind."""
 STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
@@ -30,6 +32,11 @@ TIMES = (
     "run or was not timed. A plus marks a version that got another launch shape after the run: its time is the one of "
     "that shape in the same run. A later version is not faster at every size, and kernels may have changed since an "
     "earlier run. The [goals](README.md#goals) are for an H200.\n"
+)
+PRODUCT_TIMES = (
+    "Tera-operations (TFLOP) per second, by the median time in a CUDA graph on buffers that rotate: a multiply-add is "
+    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, without TF32. Bold is the version that runs by "
+    "default.\n"
 )
 
 COUNTERS_FILE = PAGES / "counters.json"
@@ -50,15 +57,12 @@ def page(
     counters: dict[str, Any] | None = None,
 ) -> str:
     """The page of one operator; `runs` by the name of the file."""
-    problem = Problem(FLOAT32, 1, 1000, 4, 90)
-    moved, work = ladder.moved_bytes(problem) / 4000, ladder.operations(problem) / 1000
     measured = {f"runs/{name}": run for name, run in runs.items() if _has(run, ladder)}
     parts = [
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
-        f"The operator {_moves(moved)}, and needs {work:g} operation{'' if work == 1 else 's'} per element: "
-        f"{work / moved / 4:.2f} per byte in float32. Memory bounds it, not arithmetic. "
-        f"`version=N` of the operator in [op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without "
+        f"{_bound(ladder)} `version=N` "
+        f"of the operator in [op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without "
         "it the version runs that was fastest for such sizes and types.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
         f"[ladder.py](../../cuda_ops/library/{ladder.folder}/ladder.py)"
@@ -68,16 +72,33 @@ def page(
         rows(["version", "what changed", "what it should gain", "what limits it"], _versions(ladder)),
     ]
     if measured:
-        parts += ["## Times\n", TIMES]
+        parts += ["## Times\n", PRODUCT_TIMES if ladder.is_product else TIMES]
     for name, run in measured.items():
         parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
-    if counters is not None:
+    if counters is not None and _has(counters, ladder):
         parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
     return "\n".join(parts)
 
 
 def _has(figures: dict[str, Any], ladder: Ladder) -> bool:
     return any(row["operator"] == ladder.name for row in figures["rows"])
+
+
+def _bound(ladder: Ladder) -> str:
+    """What the operator has to do, and what bounds it."""
+    if ladder.is_product:
+        problem = Problem(FLOAT32, 4096, 4096, 4, 90, depth=4096)
+        work = ladder.operations(problem) / ladder.moved_bytes(problem)
+        return (
+            f"Matrices of 4096 x 4096 need {work:.0f} operations for each byte that the operator has to move. "
+            "Arithmetic bounds it, not memory."
+        )
+    problem = Problem(FLOAT32, 1, 1000, 4, 90)
+    moved, work = ladder.moved_bytes(problem) / 4000, ladder.operations(problem) / 1000
+    return (
+        f"The operator {_moves(moved)}, and needs {work:g} operation{'' if work == 1 else 's'} per element: "
+        f"{work / moved / 4:.2f} per byte in float32. Memory bounds it, not arithmetic."
+    )
 
 
 def _moves(moved: float) -> str:
@@ -107,20 +128,28 @@ def _machine(figures: dict[str, Any]) -> str:
 
 def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Column names and cells: one line per size and type, one column per contender."""
-    found: dict[tuple[str, int, int], dict[str, str]] = {}
+    found: dict[tuple[str, int, int, int], dict[str, str]] = {}
     for row in (*rows_of(figures), *figures.get("compiled", [])):
         if row["operator"] != ladder.name:
             continue
-        cells = found.setdefault((row["element"], row["rows"], row["columns"]), {})
-        rate = "" if row["tb_per_s"] is None else f"{row['tb_per_s']:.2f}{' +' if 'shape' in row else ''}"
+        cells = found.setdefault((row["element"], row["rows"], row["columns"], row.get("depth", 0)), {})
+        rate = "" if row["tb_per_s"] is None else _rate(row) + (" +" if "shape" in row else "")
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
     contenders = [f"v{version.number}" for version in ladder.versions]
     contenders += [name for name in ("torch", "torch.compile") if any(name in cells for cells in found.values())]
     lines = [
-        [element, f"{count} x {columns}", *(cells.get(name, "") for name in contenders)]
-        for (element, count, columns), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][2]))
+        [element, _size(*size), *(cells.get(name, "") for name in contenders)]
+        for (element, *size), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][2]))
     ]
     return ["type", "size", *contenders], lines
+
+
+def _rate(row: dict[str, Any]) -> str:
+    return f"{row['tflop_per_s']:.1f}" if "tflop_per_s" in row else f"{row['tb_per_s']:.2f}"
+
+
+def _size(count: int, columns: int, depth: int) -> str:
+    return f"{count} x {columns}" + (f" x {depth}" if depth else "")
 
 
 def _counters(ladder: Ladder, counters: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -138,7 +167,7 @@ def _counters(ladder: Ladder, counters: dict[str, Any]) -> tuple[list[str], list
             [
                 f"v{row['version']}",
                 row["element"],
-                f"{row['rows']} x {row['columns']}",
+                _size(row["rows"], row["columns"], row.get("depth", 0)),
                 row["kernel"].split("<")[0].removeprefix("void "),
                 f"{row['time_ns'] / 1e3:.1f}",
                 f"{moved:.2f}",
@@ -161,14 +190,13 @@ def index_table() -> str:
     return rows(["operator", "result", "versions"], lines)
 
 
-def filled(index: str, runs: Mapping[str, dict[str, Any]], again: Sequence[dict[str, Any]]) -> str:
-    """The index page with its tables, of the newest run; `again` are its operators on the same GPU, later."""
+def filled(index: str, runs: Mapping[str, dict[str, Any]], again: Mapping[str, dict[str, Any]]) -> str:
+    """The index page with its tables, of the newest run; `again` are its operators in other runs."""
     index = placed(index, INDEX, index_table())
-    latest = newest(runs)
-    figures = together(list(latest.values()))
-    earlier = newest({name: run for name, run in runs.items() if name not in latest})
-    machines = agreement.pairs(list(earlier.values()), list(latest.values()), CHANGED)
-    table = agreement.table(machines, agreement.pairs(list(latest.values()), again, ()))
+    latest = list(newest(runs).values())
+    figures = together(latest)
+    machines = agreement.pairs(latest, [again["another_gpu"]], CHANGED)
+    table = agreement.table(machines, agreement.pairs(latest, [again["same_gpu"]], ()))
     index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, table)
     return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
 
@@ -188,13 +216,13 @@ def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-CHANGED = ("layer_norm_backward", "rms_norm_backward", "layer_norm_softmax")
-"""Operators whose kernels or launch shapes changed between the last two runs."""
+CHANGED = ("layer_norm_softmax",)
+"""Operators whose kernels changed between the newest run and the one on another GPU."""
 
 
-def roofline(page: str, runs: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
-    """The page of the roofline with its table, and its picture."""
-    measured = list(newest(runs).values())
+def roofline(page: str, runs: Mapping[str, dict[str, Any]], products: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
+    """The page of the roofline with its table, and its picture; the products of matrices have runs of their own."""
+    measured = [*newest(runs).values(), *products.values()]
     roof, points = roof_of(measured), points_of(measured)
     table = f"{summary(roof)}.\n\n{rows(NAMES, lines(points, roof))}"
     return placed(page, ROOFLINE, table), picture(points, roof)
@@ -217,17 +245,22 @@ def read_runs() -> dict[str, dict[str, Any]]:
     return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
 
 
-def read_again() -> list[dict[str, Any]]:
-    """The newest run's operators on the same GPU, later."""
-    return [json.loads(file.read_text()) for file in sorted(AGAIN.glob("*.json"))]
+def read_products() -> dict[str, dict[str, Any]]:
+    """The figures of the products of matrices, by the name of the file below `RUNS`."""
+    return {f"products/{file.name}": json.loads(file.read_text()) for file in sorted(PRODUCTS.glob("*.json"))}
+
+
+def read_again() -> dict[str, dict[str, Any]]:
+    """The newest run's operators in other runs, by the name of the file."""
+    return {file.stem: agreement.opened(json.loads(file.read_text())) for file in sorted(AGAIN.glob("*.json"))}
 
 
 def made() -> dict[str, str]:
     """Every page and picture by the name of its file."""
-    runs, counters = read_runs(), read_counters()
-    found = {f"{ladder.name}.md": page(ladder, runs, counters) for ladder in LADDERS}
+    runs, products, counters = read_runs(), read_products(), read_counters()
+    found = {f"{ladder.name}.md": page(ladder, runs | products, counters) for ladder in LADDERS}
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, read_again())
-    found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs)
+    found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
     page_of_streams = (PAGES / "streams.md").read_text()
     found["streams.md"], found["streams.svg"] = streams(page_of_streams, json.loads(STREAMS_FILE.read_text()))
     return found

@@ -88,6 +88,14 @@ def test_two_runs_are_compared_but_for_changed_versions() -> None:
     ]
 
 
+def test_a_run_is_kept_as_far_as_the_comparison_needs_it() -> None:
+    rows = [figure("add", "v1", 103.0) | {"eager_us": 110.0}, figure("add", "torch", 1.0) | {"median_us": None}]
+    record = json.loads(json.dumps(agreement.kept([{"machine": {"gpu": "a GPU"}, "rows": rows}])))
+    assert agreement.opened(record) == {"rows": [figure("add", "v1", 103.0)]}
+    retimed = {"rows": rows, "retimed": [figure("add", "v1", 90.0) | {"shape": "1 packs"}]}
+    assert agreement.pairs([retimed], [agreement.opened(record)], []) == []
+
+
 def test_the_fused_operator_is_held_against_the_two_by_torch_compile() -> None:
     case = {"operator": "layer_norm_softmax", "element": "float32", "rows": 16384, "columns": 4096}
     ours = figure("layer_norm_softmax", goals.default_version(case), 190.0)
