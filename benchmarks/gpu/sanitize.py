@@ -34,7 +34,7 @@ from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
@@ -112,11 +112,19 @@ def climb_ladders() -> None:
 def library_cases() -> list[Case]:
     """Small problems of the operator library. Gradients of norms take 140 rows, more than blocks run at once."""
     return [
-        Case(ladder, element, 1 if ladder.is_flat else 140 if ladder.folder == "norm_backward" else 3, columns)
+        Case(ladder, element, rows_of(ladder), columns, depth=72 if ladder.is_product else 0)
         for ladder in LADDERS
         for element in (FLOAT32, BFLOAT16)
         for columns in (1003, 1024, 20000)
+        if element in ladder.elements
     ]
+
+
+def rows_of(ladder: Ladder) -> int:
+    """The rows of a small problem."""
+    if ladder.is_flat:
+        return 1
+    return 140 if ladder.folder == "norm_backward" or ladder.is_product else 3
 
 
 def convolve() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
+from cuda_ops.library.matmul.ladder import MATMUL
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from cuda_ops.library.norm_residual.ladder import RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM
@@ -34,4 +35,5 @@ LADDERS = (
     LOG_SOFTMAX_BACKWARD,
     LAYER_NORM_BACKWARD,
     RMS_NORM_BACKWARD,
+    MATMUL,
 )

@@ -46,6 +46,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     "rms_norm_backward": lambda gradient, x, weight, scale: torch.ops.aten._fused_rms_norm_backward(
         gradient, x, x.shape[-1:], scale, weight, [True, True]
     ),
+    "matmul": torch.mm,
 }
 
 

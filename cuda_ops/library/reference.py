@@ -35,6 +35,11 @@ def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return (x.double() * y.double()).sum().to(x.dtype)
 
 
+def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """The product of two matrices."""
+    return (a.double() @ b.double()).to(a.dtype)
+
+
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """Softmax over the last dimension."""
     return torch.softmax(x.double(), -1).to(x.dtype)

@@ -21,7 +21,7 @@ import torch
 
 from benchmarks.gpu.library import cub, records, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
-from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, shapes_of
+from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, product_cases, shapes_of
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Problem
@@ -114,20 +114,28 @@ def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
     if has_compiled:
         torch.compiler.reset()
         contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
-    times = rotating.in_turn(contenders, len(sets))
-    moved = case.ladder.moved_bytes(problem)
+    times = rotating.in_turn(contenders, len(sets), is_eager=not case.ladder.is_product)
     for name, one in times.items():
-        row = case.named() | {"contender": name} | _rate(one.median_us, moved) | asdict(one)
+        row = case.named() | {"contender": name} | _rates(case, one.median_us) | asdict(one)
         bench.add(part, row | {"sets": len(sets)} | rotating.clocks())
     summary = ", ".join(
-        f"{name} {moved / one.median_us / 1e6:.2f}" if one.median_us else f"{name} {one.error}"
+        f"{name} {case.ladder.rate(problem, one.median_us):.2f}" if one.median_us else f"{name} {one.error}"
         for name, one in times.items()
     )
-    print(f"{case.title()}: TB/s {summary}", flush=True)
+    print(f"{case.title()}: {case.ladder.unit} {summary}", flush=True)
 
 
-def _rate(median_us: float | None, moved: int) -> dict[str, float | None]:
-    return {"tb_per_s": None if median_us is None else round(moved / median_us / 1e6, 3)}
+def _rates(case: Case, median_us: float | None) -> dict[str, float | None]:
+    """The bytes that the operator moves in a second, and what it computes if it is a product."""
+    if median_us is None:
+        return {"tb_per_s": None}
+    problem = problem_of(case)
+    found: dict[str, float | None] = {"tb_per_s": _per_s(case.ladder.moved_bytes(problem), median_us)}
+    return found | ({"tflop_per_s": round(case.ladder.rate(problem, median_us), 2)} if case.ladder.is_product else {})
+
+
+def _per_s(moved: int, median_us: float) -> float:
+    return round(moved / median_us / 1e6, 3)
 
 
 def _on(sets: list[Any], operator: Callable[..., Any], options: dict[str, Any]) -> rotating.Call:
@@ -158,8 +166,7 @@ def sweep_case(bench: Bench, case: Case) -> None:
             bench.add("sweep", case.named() | {"shape": shape.title, "median_us": None, "error": text})
             print(f"{case.title()}, {shape.title}: {text}", flush=True)
     for title, one in rotating.in_turn(contenders, len(sets), is_eager=False).items():
-        moved = case.ladder.moved_bytes(problem)
-        row = case.named() | {"shape": title} | _rate(one.median_us, moved)
+        row = case.named() | {"shape": title} | _rates(case, one.median_us)
         bench.add("sweep", row | {"median_us": one.median_us, "error": one.error})
 
 
@@ -205,13 +212,13 @@ def time_copy(bench: Bench) -> None:
     sources = [torch.randn(1 << 28, device="cuda") for _ in range(2)]
     targets = [torch.empty_like(source) for source in sources]
     one = rotating.in_turn({"copy": lambda i: targets[i].copy_(sources[i])}, 2, is_eager=False)["copy"]
-    bench.figures["copy"] = asdict(one) | _rate(one.median_us, 2 << 30)
+    bench.figures["copy"] = asdict(one) | {"tb_per_s": _per_s(2 << 30, one.median_us or 0.0)}
 
 
 def time_calls(bench: Bench) -> None:
     """CPU time of eager calls on tensors of 1,024 elements, ours and torch's, and of a launch by the driver alone."""
     for ladder in LADDERS:
-        case = Case(ladder, FLOAT32, 1, 1024)
+        case = Case(ladder, FLOAT32, 32, 32, depth=32) if ladder.is_product else Case(ladder, FLOAT32, 1, 1024)
         inputs = inputs_for(case, 0)
         more = [*inputs, *peers.more_for(ladder.name, inputs)]
         ours, peer = OPERATORS[ladder.name], peers.TORCH[ladder.name]
@@ -236,7 +243,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/ladders.json"))
     parser.add_argument("--seconds", type=float, default=140.0)
-    parser.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
+    kind.add_argument("--products", action="store_true", help="the products of matrices instead of the operators")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
@@ -244,7 +253,8 @@ def main() -> None:
     torch.use_deterministic_algorithms(False)
     bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
     bench.save()
-    measure(bench, list(backward_cases() if arguments.backward else cases()), arguments.parts.split(","))
+    chosen = backward_cases() if arguments.backward else product_cases() if arguments.products else cases()
+    measure(bench, list(chosen), arguments.parts.split(","))
     bench.figures["took_s"] = round(time.perf_counter() - bench.begun, 1)
     bench.save()
     print(f"took {bench.figures['took_s']} s; {arguments.out}")

@@ -62,7 +62,7 @@ def _compile_peer(named: dict[str, Any]) -> str:
     """The error, if there is one: the benchmark meets it again, and writes it into the case's row."""
     ladder = next(ladder for ladder in LADDERS if ladder.name == named["operator"])
     element = next(element for element in ELEMENTS if element.name == named["element"])
-    case = Case(ladder, element, named["rows"], named["columns"])
+    case = Case(ladder, element, named["rows"], named["columns"], depth=named.get("depth", 0))
     torch.compiler.reset()
     inputs = inputs_for(case, 0)
     try:

@@ -32,6 +32,8 @@ COLUMNS = (4096, 1024)
 """A version runs at the first of these that it can take; one that spreads rows over clusters at `CLUSTER_COLUMNS`."""
 CLUSTER_COLUMNS = 32768
 LONG_COLUMNS = 131072
+PRODUCT = 4096
+"""Rows, columns and depth of a product."""
 SPREAD_OVER_CLUSTERS = ("cluster", "pipelined", "ahead")
 MORE = {
     "dram_read_bytes": "dram__bytes_read.sum",
@@ -50,7 +52,7 @@ def counted_cases(ladders: tuple[Ladder, ...]) -> Iterator[tuple[Version, Case]]
             if case is not None:
                 yield version, case
         for element in (FLOAT32, BFLOAT16):
-            if not ladder.is_flat:
+            if not ladder.is_flat and not ladder.is_product:
                 case = Case(ladder, element, ARRAY_BYTES // element.size_bytes // LONG_COLUMNS, LONG_COLUMNS)
                 yield ladder.choose(problem_of(case)), case
 
@@ -59,6 +61,8 @@ def _case_of(ladder: Ladder, version: Version) -> Case | None:
     count = ARRAY_BYTES // FLOAT32.size_bytes
     if ladder.is_flat:
         return Case(ladder, FLOAT32, 1, count)
+    if ladder.is_product:
+        return Case(ladder, FLOAT32, PRODUCT, PRODUCT, depth=PRODUCT)
     sizes = (CLUSTER_COLUMNS,) if version.name in SPREAD_OVER_CLUSTERS else COLUMNS
     for columns in sizes:
         case = Case(ladder, FLOAT32, count // columns, columns)

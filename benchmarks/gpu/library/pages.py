@@ -35,8 +35,8 @@ TIMES = (
 )
 PRODUCT_TIMES = (
     "Tera-operations (TFLOP) per second, by the median time in a CUDA graph on buffers that rotate: a multiply-add is "
-    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, without TF32. Bold is the version that runs by "
-    "default.\n"
+    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, without TF32. Bold is the version that "
+    "runs by default.\n"
 )
 
 COUNTERS_FILE = PAGES / "counters.json"
@@ -61,9 +61,9 @@ def page(
     parts = [
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
-        f"{_bound(ladder)} `version=N` "
-        f"of the operator in [op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without "
-        "it the version runs that was fastest for such sizes and types.\n",
+        f"{_bound(ladder)} `version=N` of the operator in "
+        f"[op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without it the version "
+        "runs that was fastest for such sizes and types.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
         f"[ladder.py](../../cuda_ops/library/{ladder.folder}/ladder.py)"
         + ("".join(f" and [{name}]({name})" for name in measured) or "; no GPU has timed it yet")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from math import gcd
 from typing import Any
 
 from cuda_ops.library import flat
@@ -12,6 +13,8 @@ from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version
+from cuda_ops.library.matmul import ladder as matmul
+from cuda_ops.library.matmul.ladder import MATMUL, Tile
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward import ladder as norm_backward
@@ -44,9 +47,12 @@ class Case:
     rows: int
     columns: int
     is_swept: bool = False
+    depth: int = 0
 
     def title(self) -> str:
-        return f"{self.ladder.name} {self.element.name} {self.rows} x {self.columns}"
+        return f"{self.ladder.name} {self.element.name} {self.rows} x {self.columns}" + (
+            f" x {self.depth}" if self.depth else ""
+        )
 
     def named(self) -> dict[str, Any]:
         return {
@@ -54,6 +60,7 @@ class Case:
             "element": self.element.name,
             "rows": self.rows,
             "columns": self.columns,
+            **({"depth": self.depth} if self.depth else {}),
         }
 
 
@@ -84,11 +91,34 @@ def backward_cases() -> Iterator[Case]:
                 yield Case(ladder, element, rows, columns, is_swept=ladder in (LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD))
 
 
+PRODUCT_SIZES = ((4096, 4096, 4096), (8192, 8192, 8192), (2048, 2048, 2048), (1024, 1024, 1024), (4097, 1023, 2047))
+"""Rows, columns and depth of the products."""
+TILES = tuple(
+    Tile(rows, columns, depth, warp_rows, warp_columns, stages, blocks)
+    for rows, columns, warp_rows, warp_columns, blocks in (
+        (128, 128, 64, 64, 2),
+        (128, 128, 32, 64, 2),
+        (128, 256, 64, 64, 1),
+        (256, 128, 64, 64, 1),
+        (64, 128, 32, 64, 3),
+        (64, 64, 32, 32, 4),
+    )
+    for depth in (8, 16)
+    for stages in (3, 4, 5)
+)
+
+
+def product_cases() -> Iterator[Case]:
+    """The products of matrices."""
+    for rows, columns, depth in PRODUCT_SIZES:
+        yield Case(MATMUL, FLOAT32, rows, columns, is_swept=rows % 2 == 0, depth=depth)
+
+
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
     from cuda_ops.library.trial import random_inputs
 
-    return random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed)
+    return random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.depth)
 
 
 def problem_of(case: Case) -> Problem:
@@ -97,9 +127,9 @@ def problem_of(case: Case) -> Problem:
     from cuda_ops.library.run import architecture
 
     lanes = PACK_BYTES // case.element.size_bytes
-    while not case.ladder.is_flat and case.columns % lanes:
+    while not case.ladder.is_flat and gcd(case.columns, case.depth) % lanes:
         lanes //= 2
-    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON)
+    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON, case.depth)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +150,8 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         pairs = [(threads, unroll) for threads in (256, 512, 1024) for unroll in (2, 4, 8)]
         functor = f"av_{ladder.name}_all"
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
+    if ladder is MATMUL:
+        return [Shape(_title_of(tile), ladder.versions[6], matmul.warps(tile)) for tile in TILES]
     if ladder in FUSED:
         rule: Callable[[Any], Launch] = norm_softmax.spread
         few: tuple[int, ...] = (8, 16, 32)
@@ -177,6 +209,11 @@ def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
 
 def _title(spread: Spread) -> str:
     return f"{spread.blocks} x {spread.threads} threads, {spread.vectors} packs"
+
+
+def _title_of(tile: Tile) -> str:
+    warp = f"{tile.warp_rows} x {tile.warp_columns}"
+    return f"{tile.rows} x {tile.columns} x {tile.depth}, warps {warp}, {tile.stages} stages, {tile.blocks} blocks"
 
 
 def _always(spread: Spread) -> Callable[[Problem], Spread]:

@@ -10,6 +10,7 @@ from torch.nn import functional
 
 from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
+from cuda_ops.library.matmul.op import matmul
 from cuda_ops.library.norm.op import layer_norm, rms_norm
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
@@ -60,6 +61,7 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
         ((6, 9), (9,)),
     ),
     "rms_norm": (rms_norm, lambda x, w: functional.rms_norm(x, x.shape[-1:], w, EPSILON), ((3, 4, 8), (8,))),
+    "matmul": (matmul, torch.matmul, ((7, 5), (5, 6))),
     "rms_norm of x alone": (
         lambda x: rms_norm(x),
         lambda x: functional.rms_norm(x, x.shape[-1:], None, EPSILON),
@@ -67,6 +69,8 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     ),
 }
 """Each operator, torch's, and the shapes of the arguments."""
+DTYPES = {"matmul": (torch.float32,)}
+"""The dtypes of operators that do not take all."""
 
 
 def arguments(shapes: tuple[tuple[int, ...], ...], device: str, dtype: torch.dtype = torch.float32) -> list[Any]:
@@ -97,6 +101,7 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "max": (OPS.library_max, (x, 0)),
         "mean": (OPS.library_mean, (x, 0)),
         "dot": (OPS.library_dot, (vector, tensor(35), 0)),
+        "matmul": (OPS.library_matmul, (x, tensor(16, 9), 0)),
         "softmax": (OPS.library_softmax, (x, 0)),
         "log_softmax": (OPS.library_log_softmax, (x, 0)),
         "layer_norm": (OPS.library_layer_norm, (x, weight, tensor(16), EPSILON, 0)),

@@ -51,6 +51,7 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "log_softmax_backward": reference.log_softmax_backward,
     "layer_norm_backward": _norm_backward(False),
     "rms_norm_backward": _norm_backward(True),
+    "matmul": torch.matmul,
 }
 FORWARD = {
     "relu_backward": torch.relu,
@@ -92,12 +93,23 @@ PARTS = {
     "log_softmax_backward": (2, 0),
     "layer_norm_backward": (2, 1),
     "rms_norm_backward": (2, 1),
+    "matmul": (2, 0),
 }
 """The number of arguments as large as x, and of those with an element for each column; (1, 0) for the others."""
 
 
-def inputs_of(ladder: Ladder, element: Element, rows: int, columns: int, device: str = "cpu") -> list[torch.Tensor]:
-    """Arguments of the operator: flat arrays of `columns` elements, or rows with weight and bias."""
+PRODUCT_DEPTH = 72
+"""The depth of products of matrices where a test names none."""
+PRODUCT_SIZES = ((1, 1, 1), (7, 31, 5), (150, 140, 40), (128, 128, 8), (131, 66, 6), (5, 300, 133), (257, 20, 36))
+"""Rows, columns and depth of small products: whole tiles and parts of them, and packs of 4, 2 and 1."""
+
+
+def inputs_of(
+    ladder: Ladder, element: Element, rows: int, columns: int, device: str = "cpu", depth: int = PRODUCT_DEPTH
+) -> list[torch.Tensor]:
+    """Arguments of the operator: flat arrays of `columns` elements, rows with weight and bias, or matrices."""
+    if ladder.is_product:
+        return [draw(7, element, rows, depth, device=device), draw(8, element, depth, columns, device=device)]
     shape = (columns,) if ladder.is_flat else (rows, columns)
     arrays, parts = PARTS.get(ladder.name, (1, 0))
     made = [draw(7 + i, element, *shape, device=device) for i in range(arrays)]
@@ -115,7 +127,7 @@ def with_special(ladder: Ladder, special: torch.Tensor) -> list[torch.Tensor]:
     """Arguments of which the last one as large as x is `special`."""
     element = next(one for one in (FLOAT32, FLOAT16, BFLOAT16) if getattr(torch, one.name) == special.dtype)
     rows, columns = (1, special.numel()) if ladder.is_flat else special.shape
-    inputs = inputs_of(ladder, element, rows, columns, special.device.type)
+    inputs = inputs_of(ladder, element, rows, columns, special.device.type, depth=rows)
     inputs[PARTS.get(ladder.name, (1, 0))[0] - 1] = special
     return inputs
 
@@ -160,6 +172,9 @@ def _allowed(
         terms = torch.stack([x.double() for x in inputs]).prod(0).abs()
         total = terms.mean() if ladder.name == "mean" else terms.sum()
         return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * total)
+    if ladder.is_product:
+        a, b = (x.double().abs() for x in inputs)
+        return 1e-6 * (a @ b)
     if ladder.folder == "norm_backward":
         return 1e-6 * _norm_terms(ladder, *(x.double() for x in inputs))[name]
     if ladder.name == "softmax_backward":

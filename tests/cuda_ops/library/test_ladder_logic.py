@@ -6,6 +6,7 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from math import gcd
 from typing import Any
 
 import numpy as np
@@ -60,11 +61,11 @@ def sizes(ladder: Ladder, version: Version) -> list[tuple[Element, int, int, int
 class Case:
     """Numpy arrays of one call, at an offset from an aligned address, and its problem."""
 
-    def __init__(self, ladder: Ladder, inputs: list[Any], rows: int, columns: int, offset: int) -> None:
+    def __init__(self, ladder: Ladder, inputs: list[Any], rows: int, columns: int, offset: int, depth: int = 0) -> None:
         self.ladder, self.inputs = ladder, inputs
         dtype = inputs[0].dtype
         self.element = next(one for one in ELEMENTS if getattr(torch, one.name) == dtype)
-        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON)
+        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON, depth)
         self.results = {
             name: torch.full((count(problem),), float("nan"), dtype=dtype) for name, count in ladder.results.items()
         }
@@ -75,7 +76,7 @@ class Case:
         self.arrays = [named.get(name) for name in ladder.arrays]
         self.absent = [name for name in ladder.arrays if name not in named]
         addresses = [array.ctypes.data for array in given.values()]
-        lanes = lanes_for(self.element, addresses, None if ladder.is_flat else columns)
+        lanes = lanes_for(self.element, addresses, None if ladder.is_flat else gcd(columns, depth))
         self.problem = replace(problem, lanes=lanes)
 
     def check(self, version: Version) -> None:
@@ -101,6 +102,8 @@ def placed(tensor: Any, offset: int) -> Array:
 
 def cases_for(ladder: Ladder, version: Version) -> list[Case]:
     """Calls of all sizes; for rows also with special numbers, and without weights."""
+    if ladder.is_product:
+        return product_cases(ladder)
     made = [
         Case(ladder, cases.inputs_of(ladder, element, rows, columns), rows, columns, offset)
         for element, rows, columns, offset in sizes(ladder, version)
@@ -113,6 +116,18 @@ def cases_for(ladder: Ladder, version: Version) -> list[Case]:
         inputs = cases.without_weights(ladder, cases.inputs_of(ladder, FLOAT32, 3, columns))
         made.append(Case(ladder, inputs, 3, columns, 0))
     return made
+
+
+def product_cases(ladder: Ladder) -> list[Case]:
+    """Products of all sizes, one behind an aligned address, and one with special numbers."""
+
+    def case(rows: int, columns: int, depth: int, offset: int = 0) -> Case:
+        inputs = cases.inputs_of(ladder, FLOAT32, rows, columns, depth=depth)
+        return Case(ladder, inputs, rows, columns, offset, depth)
+
+    special = cases.with_special(ladder, cases.special_rows(FLOAT32, 60))
+    sizes = [case(*size) for size in cases.PRODUCT_SIZES]
+    return [*sizes, case(40, 72, 24, offset=1), Case(ladder, special, 8, 60, 0, 8)]
 
 
 @pytest.fixture(scope="module")

@@ -15,6 +15,7 @@ from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
 from cuda_ops.library.add.ladder import ADD  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD  # noqa: E402
@@ -36,11 +37,12 @@ X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
         (lambda: max_of(X), X.max()),
         (lambda: mean_of(X), X.mean()),
         (lambda: dot(X[0], Y[0]), torch.dot(X[0], Y[0])),
+        (lambda: matmul(X, Y.T), X @ Y.T),
         (lambda: softmax(X.T), torch.softmax(X.T, -1)),
         (lambda: layer_norm(X, Y[0], Y[1]), torch.nn.functional.layer_norm(X, (33,), Y[0], Y[1])),
         (lambda: rms_norm(X, Y[0]), torch.nn.functional.rms_norm(X, (33,), Y[0], 1e-5)),
     ],
-    ids=["add", "relu", "sigmoid", "sum", "max", "mean", "dot", "softmax", "layer_norm", "rms_norm"],
+    ids=["add", "relu", "sigmoid", "sum", "max", "mean", "dot", "matmul", "softmax", "layer_norm", "rms_norm"],
 )
 def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) -> None:
     torch.testing.assert_close(call(), wanted, rtol=2e-6, atol=2e-6)
@@ -55,6 +57,9 @@ def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) ->
         (lambda: add(X, Y[:3]), r"y is torch.float32 \(3, 33\) on cpu, expected torch.float32 \(7, 33\)"),
         (lambda: max_of(X[:0]), "max: x has no elements"),
         (lambda: dot(X, Y), "expected one dimension"),
+        (lambda: matmul(X.half(), Y.T.half()), "a is float16, allowed is float32"),
+        (lambda: matmul(X, Y[0]), "expected two dimensions"),
+        (lambda: matmul(X, Y), r"b is torch.float32 \(7, 33\) on cpu, expected torch.float32 \(33, 33\)"),
         (lambda: softmax(X[0, 0]), "x has no dimension"),
         (lambda: layer_norm(X, Y), "weight is"),
     ],

@@ -59,6 +59,8 @@ def kind_of(ladder: Ladder) -> str:
         return "reduction"
     if ladder.is_flat:
         return "flat"
+    if ladder.is_product:
+        return "product"
     return "sums of columns" if ladder.folder == "norm_backward" else "rows"
 
 
@@ -67,6 +69,7 @@ def ids(pairs: list[tuple[Ladder, Version]]) -> list[str]:
 
 
 FLAT, ROWS, REDUCTIONS, SUMS = (of_kind(kind) for kind in ("flat", "rows", "reduction", "sums of columns"))
+PRODUCTS = of_kind("product")
 
 
 @pytest.mark.parametrize(("ladder", "version"), FLAT, ids=ids(FLAT))
@@ -129,3 +132,20 @@ def test_sums_of_columns(ladder: Ladder, version: Version) -> None:
     assert no_nan(dx)
     assert not bool(dx[2 : rows - 4].any())
     cases.check((dx[place], *sums), ladder, version, [gradient[place], x[place], weight])
+
+
+@pytest.mark.parametrize("is_tall", [True, False], ids=["first factor", "second factor"])
+@pytest.mark.parametrize(("ladder", "version"), PRODUCTS, ids=ids(PRODUCTS))
+def test_a_product(ladder: Ladder, version: Version, is_tall: bool) -> None:
+    """One factor has more than 2^31 elements, and a depth of 64; results at its beginning and its end are looked at."""
+    depth, few = 64, 16
+    many = EDGE // depth + 300
+    shapes = ((many, depth), (depth, few)) if is_tall else ((few, depth), (depth, many))
+    a, b = (torch.randn(shape, device="cuda") for shape in shapes)
+    out = OPERATORS[ladder.name](a, b, version=version.number)
+    assert no_nan(out)
+    for place in (slice(NEAR), slice(many - NEAR, many)):
+        if is_tall:
+            cases.check(out[place], ladder, version, [a[place], b])
+        else:
+            cases.check(out[:, place].contiguous(), ladder, version, [a, b[:, place].contiguous()])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from math import gcd
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from cuda_ops.errors import CudaOpsError  # noqa: E402
 from cuda_ops.library.activation.op import relu  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import ELEMENTS, FLOAT32, Element, Ladder, Problem, Version, lanes_for  # noqa: E402
+from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.reduce.op import sum_of  # noqa: E402
 from cuda_ops.library.run import architecture, is_direct  # noqa: E402
@@ -29,6 +31,15 @@ pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kerne
 FLAT_SIZES = (1, 3, 1000, 4097, 1 << 22, (1 << 24) + 5)
 ROW_SHAPES = ((1, 1), (7, 31), (300, 256), (33, 1000), (5, 1024), (64, 4096), (17, 5000), (9, 16384), (3, 32768))
 LONG_ROWS = ((3, 50000), (2, 131072), (2, 262144), (1, 300001))
+PRODUCT_SIZES = (
+    *cases.PRODUCT_SIZES,
+    (129, 1000, 33),
+    (257, 4096, 1000),
+    (1000, 130, 4096),
+    (1, 5000, 77),
+    (4099, 3, 2),
+)
+"""Rows, columns and depth."""
 
 
 @pytest.fixture(autouse=True)
@@ -40,23 +51,28 @@ def poisoned() -> Iterator[None]:
     torch.use_deterministic_algorithms(False)
 
 
-def shapes_for(ladder: Ladder) -> list[tuple[int, int]]:
-    return [(1, size) for size in FLAT_SIZES] if ladder.is_flat else [*ROW_SHAPES, *LONG_ROWS]
+def shapes_for(ladder: Ladder) -> list[tuple[int, int, int]]:
+    """Rows, columns and, of a product, depth."""
+    if ladder.is_product:
+        return list(PRODUCT_SIZES)
+    return [(1, size, 0) for size in FLAT_SIZES] if ladder.is_flat else [(*size, 0) for size in ROW_SHAPES + LONG_ROWS]
 
 
-def can_run(ladder: Ladder, version: Version, element: Element, rows: int, columns: int) -> bool:
-    lanes = lanes_for(element, [], None if ladder.is_flat else columns)
-    return version.can_run(Problem(element, rows, columns, lanes, architecture(0)))
+def can_run(ladder: Ladder, version: Version, element: Element, rows: int, columns: int, depth: int) -> bool:
+    lanes = lanes_for(element, [], None if ladder.is_flat else gcd(columns, depth))
+    return version.can_run(Problem(element, rows, columns, lanes, architecture(0), depth=depth))
 
 
 @pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
 @pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
 def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Version, element: Element) -> None:
+    if element not in version.elements:
+        pytest.skip(f"not for {element.name}")
     operator, ran = OPERATORS[ladder.name], 0
-    for rows, columns in shapes_for(ladder):
-        if not can_run(ladder, version, element, rows, columns):
+    for rows, columns, depth in shapes_for(ladder):
+        if not can_run(ladder, version, element, rows, columns, depth):
             continue
-        inputs = cases.inputs_of(ladder, element, rows, columns, "cuda")
+        inputs = cases.inputs_of(ladder, element, rows, columns, "cuda", depth)
         found = operator(*inputs, version=version.number)
         cases.check(found, ladder, version, inputs)
         again = operator(*inputs, version=version.number)
@@ -69,9 +85,9 @@ def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Versi
 @pytest.mark.parametrize("name", OPERATORS)
 def test_the_default_takes_any_length_and_a_view_that_is_not_aligned(name: str) -> None:
     ladder, version = next((ladder, v) for ladder, v in reversed(cases.VERSIONS) if ladder.name == name)
-    for element in ELEMENTS:
-        for rows, columns in shapes_for(ladder):
-            inputs = cases.inputs_of(ladder, element, rows, columns, "cuda")
+    for element in ladder.elements:
+        for rows, columns, depth in shapes_for(ladder):
+            inputs = cases.inputs_of(ladder, element, rows, columns, "cuda", depth)
             room = [torch.cat([x.new_zeros(1), x.reshape(-1)])[1:].view(x.shape) for x in inputs]
             found = OPERATORS[name](*room)
             cases.check(found, ladder, version, inputs)
@@ -80,7 +96,7 @@ def test_the_default_takes_any_length_and_a_view_that_is_not_aligned(name: str) 
 @pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
 def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) -> None:
     columns = 20000 if version.name == "cluster" else 1000
-    for element in ELEMENTS:
+    for element in version.elements:
         rows = cases.special_rows(element, columns, "cuda")
         if ladder.name in cases.REDUCTIONS:
             for row in rows:
@@ -97,11 +113,19 @@ def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "max"])
 def test_empty_tensors(name: str) -> None:
     ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
-    for shape in ((0,),) if ladder.is_flat else ((0, 5), (5, 0)):
+    shapes: tuple[tuple[int, ...], ...] = ((0,),) if ladder.is_flat else ((0, 5), (5, 0))
+    for shape in ((0, 0),) if ladder.is_product else shapes:
         inputs = [torch.empty(shape, device="cuda")] * cases.PARTS.get(name, (1, 0))[0]
         found = cases.results(OPERATORS[name](*inputs))
         for one, wanted in zip(found, cases.exact(ladder, inputs), strict=True):
             torch.testing.assert_close(one, wanted.float(), rtol=0.0, atol=0.0, equal_nan=True)
+
+
+def test_a_product_of_no_depth_is_zero() -> None:
+    x = torch.ones((7, 5), device="cuda")
+    assert torch.equal(matmul(x[:, :0], x[:0]), torch.zeros((7, 5), device="cuda"))
+    assert matmul(x[:0], x.T).shape == (0, 7)
+    assert matmul(x, x.T[:, :0]).shape == (7, 0)
 
 
 @pytest.mark.parametrize("name", OPERATORS)

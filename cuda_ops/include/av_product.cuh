@@ -1,0 +1,91 @@
+// What the later versions of the matrix product share: tiles of `a` and `b` on their way to shared memory, and the sums
+// of one thread. `a` has rows x depth elements, `b` depth x columns; a tile is a part of each with DEPTH of the depth.
+//
+// A tile of `a` lies transposed in shared memory, so that a thread reads the factors of neighbouring rows as one pack.
+// Its lines are four floats longer than they need be: then 8 x 4 threads that write a part of it meet no bank twice.
+#pragma once
+#include "av_async.cuh"
+
+constexpr int AV_PRODUCT_PAD = 4;
+
+// sum += a b^T of one thread.
+template <int ROWS, int COLUMNS>
+__device__ inline void av_add_products(const float (&a)[ROWS], const float (&b)[COLUMNS], float (&sum)[ROWS][COLUMNS]) {
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i)
+#pragma unroll
+        for (int j = 0; j < COLUMNS; ++j) sum[i][j] += a[i] * b[j];
+}
+
+// The numbers of a line in shared memory that one thread needs: PACKS packs of 4, SPACING floats apart.
+template <int PACKS, int SPACING> __device__ inline void av_load_factors(const float* line, float (&factors)[4 * PACKS]) {
+#pragma unroll
+    for (int p = 0; p < PACKS; ++p) av_unpack<float, 4>(av_load<float, 4>(line + p * SPACING), factors + 4 * p);
+}
+
+// The copies of one thread of a block. Rows and columns behind the end are those of the last one, whose results no thread
+// stores; the depth behind the end is zero. Eight threads share a row of `a`, as many as a column has packs a line of `b`.
+template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS> struct av_tile_copies {
+    static constexpr int PITCH = ROWS + AV_PRODUCT_PAD, FLOATS_A = DEPTH * PITCH, FLOATS = FLOATS_A + DEPTH * COLUMNS;
+    static constexpr int TIMES = DEPTH / 8, APART_A = THREADS / 8, OF_A = ROWS / APART_A;
+    static constexpr int PACKS_B = COLUMNS / LANES, APART_B = THREADS / PACKS_B, OF_B = DEPTH / APART_B;
+    static_assert(DEPTH % 8 == 0 && THREADS % 8 == 0 && ROWS % APART_A == 0, "whole rounds of copies of a");
+    static_assert(THREADS % PACKS_B == 0 && DEPTH % APART_B == 0, "whole rounds of copies of b");
+    const float *a, *b;
+    int64_t columns;
+    int from_a[OF_A];  // where the thread's rows begin, behind the tile's first row
+    int left, k_a, row_a, k_b, column_b;  // the depth that is left, and the thread's place in the tile
+
+    __device__ void begin(const float* all_a, const float* all_b, int64_t first_row, int64_t first_column, int rows,
+                          int all_columns, int depth) {
+        const int thread = threadIdx.x;
+        k_a = thread % 8, row_a = thread / 8, k_b = thread / PACKS_B, column_b = thread % PACKS_B * LANES;
+        columns = all_columns, left = depth;
+#pragma unroll
+        for (int i = 0; i < OF_A; ++i) {
+            const int64_t row = row_a + i * APART_A, last = rows - 1 - first_row;
+            from_a[i] = int(row < last ? row : last) * depth;
+        }
+        const int64_t column = first_column + column_b, last = all_columns - LANES;
+        a = all_a + first_row * depth + k_a;
+        b = all_b + k_b * columns + (column < last ? column : last);
+    }
+    // Starts the copies of the next tile, if there is one, and ends their group.
+    __device__ void next(float* shared) {
+        if (left >= DEPTH) copy<true>(shared);
+        else if (left > 0) copy<false>(shared);
+        av_commit_copies();
+        left -= DEPTH, a += DEPTH, b += DEPTH * columns;
+    }
+    template <bool IS_WHOLE> __device__ void copy(float* shared) const {
+#pragma unroll
+        for (int i = 0; i < OF_A * TIMES; ++i) {
+            const int k = i % TIMES * 8;
+            float* const to = shared + (k_a + k) * PITCH + row_a + i / TIMES * APART_A;
+            av_copy_async_or_zero<float, 1>(to, a + from_a[i / TIMES] + k, IS_WHOLE || k_a + k < left);
+        }
+#pragma unroll
+        for (int i = 0; i < OF_B; ++i) {
+            const int k = i * APART_B;
+            float* const to = shared + FLOATS_A + (k_b + k) * COLUMNS + column_b;
+            av_copy_async_or_zero<float, LANES>(to, b + k * columns, IS_WHOLE || k_b + k < left);
+        }
+    }
+};
+
+// Stores the part of a thread's sums that lies in `out`: packs of 4 rows and 4 columns, SPACING_ROWS and SPACING_COLUMNS
+// apart, from `row` and `column` on.
+template <int LANES, int SPACING_ROWS, int SPACING_COLUMNS, int ROWS, int COLUMNS>
+__device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* out, int64_t row, int64_t column, int rows,
+                                     int columns) {
+#pragma unroll
+    for (int i = 0; i < ROWS; ++i) {
+        const int64_t r = row + i / 4 * SPACING_ROWS + i % 4;
+        if (r >= rows) continue;
+#pragma unroll
+        for (int j = 0; j < COLUMNS; j += LANES) {
+            const int64_t c = column + j / 4 * SPACING_COLUMNS + j % 4;
+            if (c < columns) av_store<float, LANES>(out + r * columns + c, av_packed<float, LANES>(sum[i] + j));
+        }
+    }
+}

@@ -1,0 +1,182 @@
+"""The ladder of the product of two float32 matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.library.ladder import FLOAT32, Ladder, Launch, Problem, Version
+from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
+
+TILE_ROWS_MAX = 256
+"""Rows of the largest tile: offsets inside a tile of `a` have 32 bits."""
+PAD = 4
+"""AV_PRODUCT_PAD of av_product.cuh."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a block of version 7 computes: a tile, `depth` of the sums per step, in tiles of its warps.
+
+    `stages` steps lie in shared memory; `blocks` run at once on a processor, so that a thread has
+    65,536 / (blocks * threads) registers at most.
+    """
+
+    rows: int
+    columns: int
+    depth: int
+    warp_rows: int
+    warp_columns: int
+    stages: int
+    blocks: int
+
+    @property
+    def threads(self) -> int:
+        return self.rows // self.warp_rows * (self.columns // self.warp_columns) * 32
+
+    @property
+    def shared_bytes(self) -> int:
+        return self.stages * self.depth * (self.rows + PAD + self.columns) * FLOAT32.size_bytes
+
+
+LARGE = Tile(128, 128, 8, 64, 64, 4, 2)
+
+
+def _arguments(problem: Problem, arrays: Sequence[Any]) -> list[Argument]:
+    return [*map(Ptr, arrays), I32(problem.rows), I32(problem.columns), I32(problem.depth)]
+
+
+def _blocks(problem: Problem, rows: int, columns: int) -> int:
+    return ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
+
+
+def tiles(kernel: str, rows: int, columns: int, threads: int, has_lanes: bool = False) -> Launch:
+    """Launch rule of versions 1 to 6: one block for each tile of the result."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        name = f"{kernel}<{problem.lanes}>" if has_lanes else kernel
+        launcher.launch(name, (_blocks(problem, rows, columns), 1, 1), threads, _arguments(problem, arrays))
+
+    return launch
+
+
+def warps(tile: Tile) -> Launch:
+    """Launch rule of version 7."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        sizes = f"{tile.rows}, {tile.columns}, {tile.depth}, {tile.warp_rows}, {tile.warp_columns}"
+        launcher.launch(
+            f"matmul_warps<{problem.lanes}, {sizes}, {tile.stages}, {tile.blocks}>",
+            (_blocks(problem, tile.rows, tile.columns), 1, 1),
+            tile.threads,
+            _arguments(problem, arrays),
+            shared_bytes=tile.shared_bytes,
+        )
+
+    return launch
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether each size, the number of blocks and the offsets in a tile have 32 bits."""
+    sizes = problem.rows, problem.columns, problem.depth * TILE_ROWS_MAX, _blocks(problem, 8, 32)
+    return max(sizes) < 2**31
+
+
+MATMUL = Ladder(
+    name="matmul",
+    folder="matmul",
+    formula="out = a b, matrices",
+    arrays=("a", "b", "out"),
+    moved_bytes=lambda problem: (
+        (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
+    ),
+    operations=lambda problem: 2 * problem.count * problem.depth,
+    preferred=lambda problem: 7 if problem.architecture >= 80 else 5,
+    is_product=True,
+    versions=(
+        Version(
+            1,
+            "naive",
+            change="One thread per element of the result: a row of `a` times a column of `b`.",
+            why="It is the simplest kernel that uses the whole GPU; 32 neighbours of `b` are one transaction.",
+            limit="Two loads for each multiply-add: the caches deliver far fewer numbers than the processors can "
+            "multiply.",
+            launch=tiles("matmul_naive", 8, 32, 256),
+            fits=_fits,
+            elements=(FLOAT32,),
+        ),
+        Version(
+            2,
+            "tile",
+            change="A block computes a tile of 32 x 32; the factors of 32 steps lie in shared memory.",
+            why="Each number that a block loads serves 32 products instead of one.",
+            limit="Still a load from shared memory, if not from the cache, for almost each multiply-add.",
+            launch=tiles("matmul_tile", 32, 32, 1024),
+            fits=_fits,
+            elements=(FLOAT32,),
+            instructions=("LDS.128", "BAR.SYNC"),
+        ),
+        Version(
+            3,
+            "column",
+            change="A thread computes eight elements of a column, with their sums in registers.",
+            why="A number of `b` that a thread reads from shared memory serves eight products.",
+            limit="Each number of `a` still serves one: more than one load for each eight multiply-adds and their `a`.",
+            launch=tiles("matmul_column", 64, 64, 512),
+            fits=_fits,
+            elements=(FLOAT32,),
+        ),
+        Version(
+            4,
+            "square",
+            change="A thread computes a square of 8 x 8 elements.",
+            why="16 numbers from shared memory serve 64 multiply-adds.",
+            limit="Numbers of `a` are read from shared memory 4 bytes at a time, and each load from global memory has "
+            "an address and a bound of its own. Nothing is loaded while products are computed.",
+            launch=tiles("matmul_square", 128, 128, 256),
+            fits=_fits,
+            elements=(FLOAT32,),
+        ),
+        Version(
+            5,
+            "vector",
+            change="Packs of 16 bytes everywhere; the tile of `a` lies transposed in shared memory. The next packs are "
+            "loaded into registers while products are computed.",
+            why="Four packs from shared memory serve 64 multiply-adds.",
+            limit="Two barriers per step; a step's packs pass through registers.",
+            launch=tiles("matmul_vector", 128, 128, 256, has_lanes=True),
+            fits=_fits,
+            elements=(FLOAT32,),
+            instructions=("LDG.E.128", "LDS.128", "STG.E.128"),
+        ),
+        Version(
+            6,
+            "async",
+            change="Numbers go to shared memory past the registers (cp.async), into two buffers in turn.",
+            why="One barrier per step, and one buffer is filled while the other is read.",
+            limit="A step has only the time of one step to arrive. A quarter-warp that reads `b` meets "
+            "another one at the same banks, and the factors of a product are loaded just before it.",
+            launch=tiles("matmul_async", 128, 128, 256, has_lanes=True),
+            fits=_fits,
+            architecture_min=80,
+            elements=(FLOAT32,),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+        ),
+        Version(
+            7,
+            "warps",
+            change="A warp computes a tile of 64 x 64, a thread 16 x 8; several steps are on their way; the next "
+            "factors are loaded while products are computed; blocks that run at once form a square.",
+            why="Six packs from shared memory serve 128 multiply-adds, and no pack is read twice for the two halves of "
+            "a warp. The blocks of a square share their factors in the L2 cache.",
+            limit="A step of 8 still takes some 70 instructions besides its 1,024 multiply-adds, and the last round of "
+            "blocks leaves processors idle.",
+            launch=warps(LARGE),
+            fits=_fits,
+            architecture_min=80,
+            elements=(FLOAT32,),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+        ),
+    ),
+)

@@ -1,0 +1,61 @@
+"""The product of two float32 matrices on torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.library import reference
+from cuda_ops.library.matmul.ladder import MATMUL
+from cuda_ops.library.run import check_like, is_direct, run
+from cuda_ops.runtime.registry import register
+
+
+def matmul(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The product of two float32 matrices, summed in float32 without TF32; equal bits in every run.
+
+    A transposed matrix is copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not
+    exist.
+    """
+    if a.dtype != torch.float32:
+        raise CudaOpsError(f"matmul: a is {str(a.dtype).removeprefix('torch.')}, allowed is float32")
+    if a.dim() != 2 or b.dim() != 2:
+        raise CudaOpsError(f"matmul: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
+    check_like("matmul", "b", b, a, (a.shape[1], b.shape[1]))
+    if is_direct(a, b):
+        return _gpu(a, b, version or 0)
+    result: torch.Tensor = _matmul(a, b, version or 0)
+    return result
+
+
+def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
+    a, b = a.contiguous(), b.contiguous()
+    (rows, depth), columns = a.shape, b.shape[1]
+    if depth == 0:
+        return a.new_zeros((rows, columns))
+    out = a.new_empty((rows, columns))
+    if rows and columns:
+        run(MATMUL, version, a, (a.data_ptr(), b.data_ptr(), out.data_ptr()), rows, columns, depth=depth)
+    return out
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+
+
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
+    a, b = ctx.saved_tensors
+    wants_a, wants_b, _ = ctx.needs_input_grad
+    return matmul(gradient, b.T) if wants_a else None, matmul(a.T, gradient) if wants_b else None, None
+
+
+_matmul = register(
+    "library_matmul(Tensor a, Tensor b, int version) -> Tensor",
+    _gpu,
+    lambda a, b, version: reference.matmul(a, b),
+    lambda a, b, version: a.new_empty((a.shape[0], b.shape[1])),
+    _backward,
+    _keep,
+)
