@@ -158,10 +158,13 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         if ladder is not LAYER_NORM_SOFTMAX:
             rule = partial(norm_residual.spread, ladder is RESIDUAL_RMS_NORM)
             few = (8, 16) if problem.element.size_bytes == 4 else (8, 16, 32)
-        return [
+        found = [
             Shape(_title(one), ladder.versions[1 if one.blocks == 1 else 2], rule(_always(one)))
             for one in _spreads(problem, few)
         ]
+        if ladder is LAYER_NORM_SOFTMAX and problem.columns <= WARP_COLUMNS_MAX:
+            found += [Shape(f"{warps} warps", ladder.versions[3], norm_softmax.warp(warps)) for warps in (1, 2, 4, 8)]
+        return found
     warp, spread = _rules(ladder)
     more = list(_pipelines(ladder, problem)) if ladder.folder == "norm_backward" else []
     if problem.columns <= WARP_COLUMNS_MAX:

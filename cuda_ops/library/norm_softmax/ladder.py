@@ -23,6 +23,18 @@ def _passes(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None
     launcher.launch(f"norm_softmax_passes<{problem.element.cuda}>", (problem.rows, 1, 1), 256, values)
 
 
+def warp(warps: int = rows.WARPS) -> Launch:
+    """Launch rule of version 4: `warps` rows per block."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        packs = f"{problem.lanes}, {rows.vectors_per_lane(problem)}, {warps}"
+        numbers: list[Argument] = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
+        kernel = f"norm_softmax_warp<{problem.element.cuda}, {packs}>"
+        launcher.launch(kernel, (ceil_div(problem.rows, warps), 1, 1), warps * 32, [*map(Ptr, arrays), *numbers])
+
+    return launch
+
+
 def spread(rule: Callable[[Problem], Spread]) -> Launch:
     """Launch rule of versions 2 and 3: a block or a cluster per row, as `rule` gives it for the problem."""
 
@@ -107,6 +119,16 @@ LAYER_NORM_SOFTMAX = Ladder(
             fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
             architecture_min=90,
             instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+        ),
+        Version(
+            4,
+            "warp",
+            change="One warp per row of up to 1,024 elements, with the row in its registers.",
+            why="Where a block holds a short row, its few warps wait at four barriers; a warp has none.",
+            limit="A thread has registers for 32 elements: 1,024 to the row.",
+            launch=warp(),
+            fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
         ),
     ),
 )
