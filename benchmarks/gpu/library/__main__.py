@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import cub, records, rotating
+from benchmarks.gpu.library import cub, liger, records, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, product_cases, shapes_of
 from cuda_ops.library import peers
@@ -100,18 +100,20 @@ def sets_of(case: Case) -> int:
     return max(2, min(32, -(-ROTATED_BYTES // moved)))
 
 
-def time_case(bench: Bench, case: Case, has_compiled: bool) -> None:
+def time_case(bench: Bench, case: Case, part: str) -> None:
+    """Time our versions beside torch ("rows"), or the default one beside one more peer ("compiled", "liger")."""
     problem = problem_of(case)
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
-    part = "compiled" if has_compiled else "rows"
     ours = OPERATORS[case.ladder.name]
     contenders: dict[str, rotating.Call] = {}
     for version in case.ladder.versions:
-        if version.can_run(problem) and (not has_compiled or version == case.ladder.choose(problem)):
+        if version.can_run(problem) and (part == "rows" or version == case.ladder.choose(problem)):
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
     more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
-    if has_compiled:
+    if part == "liger":
+        contenders["liger"] = _on(sets, liger.operator(case.ladder.name), {})
+    if part == "compiled":
         torch.compiler.reset()
         contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
     times = rotating.in_turn(contenders, len(sets), is_eager=not case.ladder.is_product)
@@ -236,7 +238,7 @@ def time_calls(bench: Bench) -> None:
 
 
 PARTS = ("cpu", "forward", "sweep", "cub", "compiled")
-"""What can be measured: CPU times, all cases, other launch shapes, CUB, torch.compile."""
+"""What is measured by default: CPU times, all cases, other launch shapes, CUB, torch.compile."""
 
 
 def main() -> None:
@@ -246,7 +248,7 @@ def main() -> None:
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
     kind.add_argument("--products", action="store_true", help="the products of matrices instead of the operators")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("benchmarks.gpu.library: torch sees no GPU")
@@ -270,14 +272,17 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     if "cub" in parts:
         bench.guard("CUB", lambda: cub.time_cub(bench))
     for case in chosen if "forward" in parts else []:
-        bench.guard(case.title(), lambda: time_case(bench, case, has_compiled=False))  # noqa: B023 - called here
+        bench.guard(case.title(), lambda: time_case(bench, case, "rows"))  # noqa: B023 - called here
     for case in chosen if "sweep" in parts else []:
         if case.is_swept:
             bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
     if "compiled" in parts:
         bench.guard("compile peers", lambda: compile_peers(chosen, PEER_COMPILERS))
     for case in chosen if "compiled" in parts else []:
-        bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, has_compiled=True))  # noqa: B023
+        bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, "compiled"))  # noqa: B023
+    for case in chosen if "liger" in parts else []:
+        if case.ladder.name in liger.OPERATORS:
+            bench.guard(f"liger {case.title()}", lambda: time_case(bench, case, "liger"))  # noqa: B023
 
 
 if __name__ == "__main__":
