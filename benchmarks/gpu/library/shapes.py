@@ -103,8 +103,7 @@ TILES = tuple(
         (64, 128, 32, 64, 3),
         (64, 64, 32, 32, 4),
     )
-    for depth in (8, 16)
-    for stages in (3, 4, 5)
+    for depth, stages in ((8, 4), (8, 5), (16, 3), (16, 4))
 )
 
 
