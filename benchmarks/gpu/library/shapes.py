@@ -97,7 +97,6 @@ TILES = tuple(
     Tile(rows, columns, depth, warp_rows, warp_columns, stages, blocks)
     for rows, columns, warp_rows, warp_columns, blocks in (
         (128, 128, 64, 64, 2),
-        (128, 128, 32, 64, 2),
         (128, 256, 64, 64, 1),
         (256, 128, 64, 64, 1),
         (64, 128, 32, 64, 3),
@@ -150,7 +149,11 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         functor = f"av_{ladder.name}_all"
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
     if ladder is MATMUL:
-        return [Shape(_title_of(tile), ladder.versions[6], matmul.warps(tile)) for tile in TILES]
+        return [
+            Shape(f"{_title_of(tile)}, {version.name}", version, matmul.warps(tile, version.name))
+            for version in ladder.versions[6:]
+            for tile in TILES
+        ]
     if ladder in FUSED:
         rule: Callable[[Any], Launch] = norm_softmax.spread
         few: tuple[int, ...] = (8, 16, 32)

@@ -61,13 +61,13 @@ def tiles(kernel: str, rows: int, columns: int, threads: int, has_lanes: bool = 
     return launch
 
 
-def warps(tile: Tile) -> Launch:
-    """Launch rule of version 7."""
+def warps(tile: Tile, name: str = "warps") -> Launch:
+    """Launch rule of versions 7 and 8, by their name."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         sizes = f"{tile.rows}, {tile.columns}, {tile.depth}, {tile.warp_rows}, {tile.warp_columns}"
         launcher.launch(
-            f"matmul_warps<{problem.lanes}, {sizes}, {tile.stages}, {tile.blocks}>",
+            f"matmul_{name}<{problem.lanes}, {sizes}, {tile.stages}, {tile.blocks}>",
             (_blocks(problem, tile.rows, tile.columns), 1, 1),
             tile.threads,
             _arguments(problem, arrays),
@@ -177,6 +177,18 @@ MATMUL = Ladder(
             architecture_min=80,
             elements=(FLOAT32,),
             instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+        ),
+        Version(
+            8,
+            "barriers",
+            change="Each step in shared memory has barriers of its own (mbarrier) instead of one for the block.",
+            why="A warp waits for another one only if that is more than a step behind.",
+            limit="The last round of blocks leaves processors idle.",
+            launch=warps(LARGE, "barriers"),
+            fits=_fits,
+            architecture_min=90,
+            elements=(FLOAT32,),
+            instructions=("ARRIVES.LDGSTSBAR", "SYNCS.PHASECHK", "LDS.128", "STG.E.128"),
         ),
     ),
 )
