@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import gcd
-from typing import Any
+from typing import Any, TypeVar
 
 from cuda_ops.library import flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
@@ -31,6 +31,7 @@ from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
 from cuda_ops.library.softmax_backward import ladder as softmax_backward
 from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 
+T = TypeVar("T")
 ROW_BYTES = 256 << 20
 """Bytes of the rows of one problem."""
 FUSED = (RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM, LAYER_NORM_SOFTMAX)
@@ -93,16 +94,15 @@ def backward_cases() -> Iterator[Case]:
 
 PRODUCT_SIZES = ((4096, 4096, 4096), (8192, 8192, 8192), (2048, 2048, 2048), (1024, 1024, 1024), (4097, 1023, 2047))
 """Rows, columns and depth of the products."""
-TILES = tuple(
-    Tile(rows, columns, depth, warp_rows, warp_columns, stages, blocks)
-    for rows, columns, warp_rows, warp_columns, blocks in (
-        (128, 128, 64, 64, 2),
-        (128, 256, 64, 64, 1),
-        (256, 128, 64, 64, 1),
-        (64, 128, 32, 64, 3),
-        (64, 64, 32, 32, 4),
-    )
-    for depth, stages in ((8, 4), (8, 5), (16, 3), (16, 4))
+TILES = (
+    Tile(128, 256, 16, 64, 64, 4, 1),
+    Tile(128, 256, 32, 64, 64, 3, 1),
+    Tile(128, 256, 8, 64, 64, 5, 1),
+    Tile(256, 128, 16, 64, 64, 4, 1),
+    Tile(128, 128, 16, 64, 64, 4, 2),
+    Tile(64, 128, 16, 32, 64, 3, 3),
+    Tile(64, 128, 16, 32, 64, 4, 3),
+    Tile(64, 64, 8, 32, 32, 5, 4),
 )
 
 
@@ -150,8 +150,8 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         return [Shape(f"{t} threads, {u} packs", ladder.versions[3], reduce.vector(functor, t, u)) for t, u in pairs]
     if ladder is MATMUL:
         return [
-            Shape(f"{_title_of(tile)}, {version.name}", version, matmul.warps(tile, version.name))
-            for version in ladder.versions[6:]
+            Shape(f"{_title_of(tile)}, {version.name}", version, matmul.warps(version.name, _always(tile)))
+            for version in ladder.versions[7:]
             for tile in TILES
         ]
     if ladder in FUSED:
@@ -221,8 +221,8 @@ def _title_of(tile: Tile) -> str:
     return f"{tile.rows} x {tile.columns} x {tile.depth}, warps {warp}, {tile.stages} stages, {tile.blocks} blocks"
 
 
-def _always(spread: Spread) -> Callable[[Problem], Spread]:
-    return lambda problem: spread
+def _always(value: T) -> Callable[[Problem], T]:
+    return lambda problem: value
 
 
 def _spread_shape(ladder: Ladder, spread: Spread, rule: Callable[[Any], Launch]) -> Shape:

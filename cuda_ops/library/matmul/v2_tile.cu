@@ -2,8 +2,9 @@
 // tiles of a step to shared memory, where each element is read 32 times.
 #include "av_vector.cuh"
 
+template <class T>
 __global__ void __launch_bounds__(1024)
-matmul_tile(const float* a, const float* b, float* out, int rows, int columns, int depth) {
+matmul_tile(const T* a, const T* b, T* out, int rows, int columns, int depth) {
     AV_SHARED_ARRAY(float, tile_a, 32 * 32);
     AV_SHARED_ARRAY(float, tile_b, 32 * 32);
     const int across = (columns - 1) / 32 + 1, x = threadIdx.x % 32, y = threadIdx.x / 32;

@@ -2,8 +2,9 @@
 // serves eight products.
 #include "av_vector.cuh"
 
+template <class T>
 __global__ void __launch_bounds__(512)
-matmul_column(const float* a, const float* b, float* out, int rows, int columns, int depth) {
+matmul_column(const T* a, const T* b, T* out, int rows, int columns, int depth) {
     constexpr int TILE = 64, DEPTH = 8, EACH = 8;
     AV_SHARED_ARRAY(float, tile_a, TILE * DEPTH);
     AV_SHARED_ARRAY(float, tile_b, DEPTH * TILE);

@@ -1,8 +1,9 @@
 // out = a b; a thread computes a square of 8 x 8 elements: 16 numbers from shared memory serve 64 products.
 #include "av_product.cuh"
 
+template <class T>
 __global__ void __launch_bounds__(256)
-matmul_square(const float* a, const float* b, float* out, int rows, int columns, int depth) {
+matmul_square(const T* a, const T* b, T* out, int rows, int columns, int depth) {
     constexpr int TILE = 128, DEPTH = 8, EACH = 8, COPIES = TILE * DEPTH / 256;
     AV_SHARED_ARRAY(float, tile_a, TILE * DEPTH);
     AV_SHARED_ARRAY(float, tile_b, DEPTH * TILE);
