@@ -125,7 +125,7 @@ def lines(points: Sequence[Point], roof: Roof) -> list[list[str]]:
         groups.setdefault((point.operator, point.element), []).append(point)
     found = []
     for (operator, element), group in groups.items():
-        ends = sorted(group, key=lambda point: point.tb_per_s)
+        ends = sorted(group, key=lambda point: point.tflop_per_s)
         slowest, fastest = ends[0], ends[-1]
         found.append(
             [

@@ -132,8 +132,11 @@ def _rates(case: Case, median_us: float | None) -> dict[str, float | None]:
     if median_us is None:
         return {"tb_per_s": None}
     problem = problem_of(case)
-    found: dict[str, float | None] = {"tb_per_s": _per_s(case.ladder.moved_bytes(problem), median_us)}
-    return found | ({"tflop_per_s": round(case.ladder.rate(problem, median_us), 2)} if case.ladder.is_product else {})
+    moved = case.ladder.moved_bytes(problem)
+    if case.ladder.is_product:
+        rate = round(case.ladder.rate(problem, median_us), 2)
+        return {"tb_per_s": round(moved / median_us / 1e6, 6), "tflop_per_s": rate}
+    return {"tb_per_s": _per_s(moved, median_us)}
 
 
 def _per_s(moved: int, median_us: float) -> float:

@@ -5,13 +5,14 @@ The goals are rates on an H200. Another GPU is held against the same share of th
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+from cuda_ops.library.roofline import rows_of
 
 COPY_H200_TB_PER_S = 4.28
 """torch's copy on the H200 of the goals."""
@@ -57,6 +58,8 @@ GOALS = (
         for element in BOTH
     ),
 )
+PRODUCT_GOALS = {4096: 1.05, 8192: 1.05}
+"""Speed of a product of square float32 matrices, as a multiple of cuBLAS's without TF32."""
 FUSED_GOAL = 1.9
 """LayerNorm and softmax in one, as a multiple of the speed of the two by torch.compile."""
 
@@ -119,6 +122,24 @@ def fused_table(figures: Figures) -> str:
             lines.append([element, str(columns), f"{time_us:.0f}", f"{sum(two.values()):.0f}", f"{times:.2f}", result])
     names = ["type", "columns", "in one, us", "the two by torch.compile, us", "times as fast", f"goal: {FUSED_GOAL}"]
     return rows(names, lines)
+
+
+def products_table(runs: Sequence[Figures]) -> str:
+    """The products of float32 matrices, the default version beside cuBLAS: TFLOP/s."""
+    found: dict[tuple[int, int, int], dict[str, float]] = {}
+    for row in (row for run in runs for row in rows_of(run) if row.get("tflop_per_s") is not None):
+        name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
+        if name is not None:
+            found.setdefault((row["rows"], row["columns"], row["depth"]), {})[name] = row["tflop_per_s"]
+    lines = []
+    for size, rates in found.items():
+        times, goal = rates["ours"] / rates["cublas"], PRODUCT_GOALS.get(size[0]) if len(set(size)) == 1 else None
+        result = ("", "") if goal is None else (f"{goal:g}", "met" if times >= goal else "missed")
+        cells = [f"{rates['ours']:.1f}", f"{rates['cublas']:.1f}", f"{times:.3f}"]
+        lines.append([" x ".join(map(str, size)), *cells, *result])
+    return rows(
+        ["rows x columns x depth", "ours, TFLOP/s", "cuBLAS, TFLOP/s", "ours / cuBLAS", "goal", "result"], lines
+    )
 
 
 def _rates(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:

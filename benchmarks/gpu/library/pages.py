@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.library import agreement, streams_page
-from benchmarks.gpu.library.goals import cpu_table, default_version, fused_table, goals_table
+from benchmarks.gpu.library.goals import cpu_table, default_version, fused_table, goals_table, products_table
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
@@ -18,6 +18,8 @@ from cuda_ops.library.roofline_picture import picture
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 RUNS = PAGES / "runs"
 """What `python -m benchmarks.gpu.library` wrote: of each run the operators and the gradients, each in a file."""
+LATER = RUNS / "later"
+"""Cases of versions that came after the newest run, on another GPU."""
 PRODUCTS = RUNS / "products"
 """What `python -m benchmarks.gpu.library --products` wrote."""
 AGAIN = PAGES / "again"
@@ -25,7 +27,7 @@ AGAIN = PAGES / "again"
 STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
-ROOFLINE, STREAMS = "roofline", "streams"
+ROOFLINE, STREAMS, SQUARE = "roofline", "streams", "products"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -190,11 +192,17 @@ def index_table() -> str:
     return rows(["operator", "result", "versions"], lines)
 
 
-def filled(index: str, runs: Mapping[str, dict[str, Any]], again: Mapping[str, dict[str, Any]]) -> str:
-    """The index page with its tables, of the newest run; `again` are its operators in other runs."""
-    index = placed(index, INDEX, index_table())
+def filled(
+    index: str,
+    runs: Mapping[str, dict[str, Any]],
+    later: Mapping[str, dict[str, Any]],
+    products: Mapping[str, dict[str, Any]],
+    again: Mapping[str, dict[str, Any]],
+) -> str:
+    """The index page with its tables, of the newest run and of later cases; `again` are its operators in other runs."""
+    index = placed(placed(index, INDEX, index_table()), SQUARE, products_table(list(products.values())))
     latest = list(newest(runs).values())
-    figures = together(latest)
+    figures = together([*latest, *later.values()])
     machines = agreement.pairs(latest, [again["another_gpu"]], CHANGED)
     table = agreement.table(machines, agreement.pairs(latest, [again["same_gpu"]], ()))
     index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, table)
@@ -245,9 +253,9 @@ def read_runs() -> dict[str, dict[str, Any]]:
     return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
 
 
-def read_products() -> dict[str, dict[str, Any]]:
-    """The figures of the products of matrices, by the name of the file below `RUNS`."""
-    return {f"products/{file.name}": json.loads(file.read_text()) for file in sorted(PRODUCTS.glob("*.json"))}
+def read_below(folder: Path) -> dict[str, dict[str, Any]]:
+    """The figures in a folder of `RUNS`, by the name of the file below `RUNS`."""
+    return {f"{folder.name}/{file.name}": json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
 
 
 def read_again() -> dict[str, dict[str, Any]]:
@@ -257,9 +265,9 @@ def read_again() -> dict[str, dict[str, Any]]:
 
 def made() -> dict[str, str]:
     """Every page and picture by the name of its file."""
-    runs, products, counters = read_runs(), read_products(), read_counters()
-    found = {f"{ladder.name}.md": page(ladder, runs | products, counters) for ladder in LADDERS}
-    found["README.md"] = filled((PAGES / "README.md").read_text(), runs, read_again())
+    runs, later, products, counters = read_runs(), read_below(LATER), read_below(PRODUCTS), read_counters()
+    found = {f"{ladder.name}.md": page(ladder, runs | later | products, counters) for ladder in LADDERS}
+    found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
     page_of_streams = (PAGES / "streams.md").read_text()
     found["streams.md"], found["streams.svg"] = streams(page_of_streams, json.loads(STREAMS_FILE.read_text()))

@@ -104,6 +104,20 @@ def test_the_fused_operator_is_held_against_the_two_by_torch_compile() -> None:
     assert line == "| float32 | 4096 | 190 | 370 | 1.95 | met |"
 
 
+def test_a_product_is_held_against_cublas() -> None:
+    def row(size: int, contender: str, tflop_per_s: float | None) -> dict[str, Any]:
+        case = {"operator": "matmul", "element": "float32", "rows": size, "columns": size, "depth": size}
+        return case | {"contender": contender, "tflop_per_s": tflop_per_s}
+
+    ours = goals.default_version(row(4096, "v1", None))
+    rates = [row(4096, "v1", 5.0), row(4096, ours, 53.6), row(4096, "torch", 51.0), row(1024, "v1", None)]
+    run = {"rows": [*rates, row(1024, ours, 20.0), row(1024, "torch", 40.0)]}
+    assert goals.products_table([run]).splitlines()[2:] == [
+        "| 4096 x 4096 x 4096 | 53.6 | 51.0 | 1.051 | 1.05 | met |",
+        "| 1024 x 1024 x 1024 | 20.0 | 40.0 | 0.500 |  |  |",
+    ]
+
+
 def test_a_page_shows_the_counters_of_its_operator() -> None:
     row = {
         "operator": "softmax", "version": 1, "element": "float32", "rows": 8192, "columns": 4096,
