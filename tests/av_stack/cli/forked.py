@@ -15,7 +15,7 @@ from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-IMPORTED = ["av_stack.run", "av_stack.replay.session", __name__]
+IMPORTED = ["av_stack.run", "av_stack.replay.session", "av_stack.cli.main", __name__]
 """None of them starts a thread, which a fork would lose, and none looks whether the output is a terminal."""
 
 

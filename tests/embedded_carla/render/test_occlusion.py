@@ -83,19 +83,20 @@ def test_all_of_what_is_hidden_lies_behind_a_box(seed: int) -> None:
     for k in np.flatnonzero(hidden):
         points = rng.uniform(low[k], high[k], (12, 3))
         corners = np.array([[x, y, high[k, 2]] for x in (low[k, 0], high[k, 0]) for y in (low[k, 1], high[k, 1])])
-        for point in np.concatenate([points, corners]):
-            assert _is_behind(occluders.boxes, camera.eye, point)
+        assert _are_behind(occluders.boxes, camera.eye, np.concatenate([points, corners])).all()
 
 
-def _is_behind(boxes: np.ndarray, eye: np.ndarray, point: np.ndarray) -> bool:
-    """Whether the way from `eye` to `point` goes through a box, however deep it reaches below its top."""
-    for x, y, c, s, along, across, _, top in boxes:
-        turn = np.array([[c, s], [-s, c]])
-        start, way = turn @ (eye[:2] - (x, y)), turn @ (point[:2] - eye[:2])
-        ends = np.sort(
-            np.stack([(-np.array([along, across]) - start) / way, (np.array([along, across]) - start) / way]), axis=0
-        )
-        first, last = max(0.0, ends[0].max()), min(1.0, ends[1].min())
-        if first < last and min(eye[2] + share * (point[2] - eye[2]) for share in (first, last)) <= top:
-            return True
-    return False
+def _are_behind(boxes: np.ndarray, eye: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Whether the way from `eye` to each of the points goes through a box, however deep it reaches below its top."""
+    x, y, c, s, along, across, _, top = np.array(boxes.tolist()).T
+    start, way = (
+        np.stack([c * v[..., 0] + s * v[..., 1], c * v[..., 1] - s * v[..., 0]])
+        for v in (eye[:2] - np.stack([x, y], axis=-1)[None], points[:, None, :2] - eye[:2])
+    )
+    half = np.stack([along, across])[:, None]
+    near, far = np.sort(np.stack([(-half - start) / way, (half - start) / way]), axis=0)
+    first, last = np.maximum(near.max(axis=0), 0.0), np.minimum(far.min(axis=0), 1.0)
+    rise = points[:, None, 2] - eye[2]
+    lowest = eye[2] + np.minimum(first * rise, last * rise)
+    found: np.ndarray = ((first < last) & (lowest <= top)).any(axis=1)
+    return found
