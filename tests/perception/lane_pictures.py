@@ -48,20 +48,25 @@ def draw_road(
     """The road as `camera` sees it, antialiased 2x across and down; `shade(x, y)` scales light; `extra` is white."""
     x, y, sky = _ground(camera)
     picture = np.full((*x.shape, 3), float(asphalt))
+    below = slice(int(np.argmin(sky.all(axis=1))), None)  # the rows that show ground
+    road, ground_x, ground_y = picture[below], x[below], y[below]
     for stripe in stripes:
-        beside_m = np.abs(y - stripe.y(x))
-        on = beside_m <= NEAR_STRIPE * stripe.width_m
-        on[on] = beside_m[on] * _cosine(stripe, x[on]) <= stripe.width_m / 2.0
+        beside_m = np.abs(ground_y - stripe.y(ground_x))
+        on = np.nonzero(beside_m <= NEAR_STRIPE * stripe.width_m)
+        along_m = ground_x[on]
+        painted = beside_m[on] * _cosine(stripe, along_m) <= stripe.width_m / 2.0
         if stripe.gap_m > 0.0:
-            on &= (x - stripe.phase_m) % (stripe.dash_m + stripe.gap_m) < stripe.dash_m
-        picture[on] = stripe.colour
+            painted &= (along_m - stripe.phase_m) % (stripe.dash_m + stripe.gap_m) < stripe.dash_m
+        road[on[0][painted], on[1][painted]] = stripe.colour
     if extra is not None:
         picture[extra(x, y)] = WHITE
     if shade is not None:
         picture *= shade(x, y)[..., None]
     picture[sky] = (235, 200, 160)
-    shape = (camera.height_px, OVER, camera.width_px, OVER, 3)
-    small = picture.reshape(shape).mean(axis=(1, 3))
+    small = np.zeros((camera.height_px, camera.width_px, 3))
+    for row, column in np.ndindex(OVER, OVER):
+        small += picture[row::OVER, column::OVER]
+    small /= OVER**2
     small += np.random.default_rng(seed).normal(0.0, noise, small.shape)
     return np.asarray(np.clip(small, 0, 255), dtype=np.uint8)
 
