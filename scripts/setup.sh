@@ -89,11 +89,15 @@ if [ ! -e "$stamp" ] || [ pyproject.toml -nt "$stamp" ] || [ constraints.txt -nt
     if [ -n "$extra" ]; then size="3.8 GB to download, 8 GB on disk"; else size="370 MB to download, 1.3 GB on disk"; fi
     say "installing the pinned packages into .venv ($size, once)"
     # Tests and lint import a tenth of what is installed for them; pip would compile all of it, on one core.
-    .venv/bin/pip install --quiet --disable-pip-version-check ${extra:+--no-compile} -c constraints.txt \
-        -e ".${extra:+[$extra]}"
-    # Compile the kernels of the server and of the stack now instead of at the first start, at the same time.
+    install() {
+        .venv/bin/pip install --quiet --disable-pip-version-check ${extra:+--no-compile} -c constraints.txt -e "$1"
+    }
+    install .
+    # Compile the kernels of the server and of the stack now instead of at the first start, each on a core; where more
+    # is installed, which takes one core, the stack's come after it.
     .venv/bin/python -m embedded_carla.warm_up &
     warm_up=$!
+    [ -z "$extra" ] || install ".[$extra]"
     .venv/bin/python -c "import perception.detection.detector, perception.objects, planning.planner"
     wait "$warm_up"
     touch "$stamp"
