@@ -133,14 +133,7 @@ class ServerProcess:
         # A session of its own keeps Ctrl-C away from the server, since the run has to release the world first. If this
         # process dies without cleaning up (the wheel can abort it), its end of the pipe closes, and the server ends
         # too.
-        self._process = subprocess.Popen(
-            [*command, "--until-stdin-ends", *self._arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
+        self._process = _opened([*command, "--until-stdin-ends", *self._arguments])
         _running.add(self)
         said: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._errors = []
@@ -173,6 +166,11 @@ def kill_servers() -> None:
     for server in list(_running):
         if server.pid is not None:
             os.kill(server.pid, signal.SIGKILL)
+
+
+def _opened(command: Sequence[str]) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
 
 
 def _signal_name(number: int) -> str:

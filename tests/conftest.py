@@ -15,12 +15,18 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from av_stack import server_process
 from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
+from embedded_carla.__main__ import main
+from tests.forked import ForkedProcess
 
 settings.register_profile("same examples in every run", derandomize=True)
 settings.load_profile("same examples in every run")
 
+
+START_ANEW = server_process._opened
+"""How the stack starts a server: `python -m embedded_carla`, which imports for 2 s of CPU time."""
 
 ULTRALYTICS_FOLDER = tempfile.mkdtemp(prefix="av-stack-ultralytics-")
 """Settings folder of ultralytics during tests, so that it changes nothing in the user's own."""
@@ -48,6 +54,19 @@ def pytest_collection_finish() -> None:
 
 def pytest_unconfigure() -> None:
     shutil.rmtree(ULTRALYTICS_FOLDER, ignore_errors=True)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def forked_servers() -> Iterator[None]:
+    """The embedded servers that the stack starts in this process are forks; `new_servers` has them start anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server_process, "_opened", lambda command: ForkedProcess(main, command[3:], has_own_session=True))
+        yield
+
+
+@pytest.fixture
+def new_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server_process, "_opened", START_ANEW)
 
 
 @pytest.fixture(scope="session")

@@ -40,6 +40,7 @@ def _is_running(status: Path) -> bool:
         return False
 
 
+@pytest.mark.usefixtures("new_servers")
 def test_a_fault_while_starting_is_told_with_its_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "sitecustomize.py").write_text(
         "import sys\n"

@@ -11,7 +11,9 @@ from typing import Any, cast
 
 import pytest
 
+from embedded_carla.__main__ import main
 from tests.embedded_carla.starting import listening_port
+from tests.forked import ForkedProcess
 
 HOME = "city_grid"
 """The town in which each test begins."""
@@ -21,15 +23,20 @@ HOME = "city_grid"
 class ServerProcess:
     """A running server on 127.0.0.1."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | ForkedProcess
     port: int
 
 
 @contextlib.contextmanager
-def run_server(*arguments: str) -> Iterator[ServerProcess]:
-    """`python -m embedded_carla` on a free pair of ports, ended on leaving."""
-    command = [sys.executable, "-m", "embedded_carla", "--port", "0", "--until-stdin-ends", *arguments]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def run_server(*arguments: str, is_new: bool = False) -> Iterator[ServerProcess]:
+    """A server on a free pair of ports, ended on leaving: a fork, or `python -m embedded_carla` where `is_new`."""
+    options = ["--port", "0", "--until-stdin-ends", *arguments]
+    process: subprocess.Popen[str] | ForkedProcess
+    if is_new:
+        command = [sys.executable, "-m", "embedded_carla", *options]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    else:
+        process = ForkedProcess(main, options, is_heard=False)
     try:
         yield ServerProcess(process, listening_port(process))
     finally:

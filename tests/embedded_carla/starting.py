@@ -5,11 +5,13 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
+from tests.forked import ForkedProcess
+
 END_S = 30.0
 """Time that a server has to end after it has closed its output."""
 
 
-def listening_port(process: subprocess.Popen[str], log: Path | None = None) -> int:
+def listening_port(process: subprocess.Popen[str] | ForkedProcess, log: Path | None = None) -> int:
     """The port on which the server listens. `log` is the file of its errors; None where the test's own shows them.
 
     Raises AssertionError with how the process ended and its log when it does not listen.
@@ -20,7 +22,7 @@ def listening_port(process: subprocess.Popen[str], log: Path | None = None) -> i
     return int(line.split("127.0.0.1:")[1].split(",")[0])
 
 
-def _ending(process: subprocess.Popen[str], log: Path | None) -> str:
+def _ending(process: subprocess.Popen[str] | ForkedProcess, log: Path | None) -> str:
     try:
         ended = f"ended with status {process.wait(END_S)}"
     except subprocess.TimeoutExpired:

@@ -14,11 +14,13 @@ import carla
 import pytest
 
 from av_core.errors import AvStackError, WorldError
+from av_stack.cli import main
 from av_stack.server_process import ServerProcess
 from av_stack.world.carla.actors import actors_in
 from av_stack.world.carla.client import connect
 from av_stack.world.spec import Address
-from tests.av_stack.cli.test_bad_input import COMMAND, av_stack, complaint
+from tests.av_stack.cli.test_bad_input import av_stack, complaint
+from tests.forked import ForkedProcess
 
 STEP_S = 0.05
 START = carla.Transform(carla.Location(x=250.0, y=-198.25, z=0.5))
@@ -81,9 +83,8 @@ def other(city_server: Address) -> Iterator[OtherClient]:
 
 
 @contextmanager
-def attached(address: Address, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    command = [*COMMAND, "attach", "--server", str(address), "--device", "cpu", *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+def attached(address: Address, *arguments: str) -> Iterator[ForkedProcess]:
+    process = ForkedProcess(main, ["attach", "--server", str(address), "--device", "cpu", *arguments])
     try:
         yield process
     finally:
@@ -95,10 +96,10 @@ def test_ctrl_c_releases_the_ego_on_its_brake(city_server: Address, other: Other
     with attached(city_server) as process:
         if other.wait_until_driving() < DRIVING_MPS:
             process.kill()
-            raise AssertionError(process.communicate()[0])
+            raise AssertionError(process.communicate())
         assert len(other.sensors()) == 8, "GNSS, IMU, collisions, a camera and four radars"
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=20.0)
+        said = "".join(process.communicate(timeout=20.0))
     assert process.returncode == 130, said
     assert "Traceback" not in said
     time.sleep(0.5)
@@ -113,7 +114,7 @@ def test_an_ego_that_is_destroyed_ends_the_command(city_server: Address, other: 
     with attached(city_server, "--goal", "300,-198.25") as process:
         assert other.wait_until_driving() >= DRIVING_MPS
         other.ego.destroy()
-        said, _ = process.communicate(timeout=20.0)
+        said = "".join(process.communicate(timeout=20.0))
     assert process.returncode == 0, said
     assert "released: the vehicle is gone" in said
     assert other.sensors() == []
@@ -121,7 +122,7 @@ def test_an_ego_that_is_destroyed_ends_the_command(city_server: Address, other: 
 
 def test_the_ego_stands_at_the_goal(city_server: Address, other: OtherClient) -> None:
     with attached(city_server, "--goal", "275,-198.25") as process:
-        said, _ = process.communicate(timeout=90.0)
+        said = "".join(process.communicate(timeout=90.0))
     assert process.returncode == 0, said
     assert "released: arrived" in said
     assert other.ego.get_location().x == pytest.approx(275.0, abs=5.0)
@@ -141,7 +142,7 @@ def test_a_server_that_is_silent_is_waited_for_and_one_that_dies_ends_the_comman
             os.kill(server.pid, signal.SIGCONT)
             other.stop()
             server.kill()
-            said, _ = process.communicate(timeout=DEAD_S)
+            said = "".join(process.communicate(timeout=DEAD_S))
     assert process.returncode == WorldError.exit_status, said
     assert "Traceback" not in said
     assert said.count("av-stack: ") == 1, said

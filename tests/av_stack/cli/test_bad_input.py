@@ -16,10 +16,11 @@ import pytest
 from mcap.reader import make_reader
 
 from av_stack.assembly import DETECTOR_ORACLES
+from av_stack.cli import main
 from av_stack.server_process import ServerProcess, free_port_pair
 from av_stack.world.carla.actors import actors_in
 from scenarios.model import FOLDER
-from tests.av_stack.cli.forked import forked
+from tests.forked import ForkedProcess, forked
 
 COMMAND = (sys.executable, "-m", "av_stack.cli")
 
@@ -29,7 +30,7 @@ def av_stack(
 ) -> subprocess.CompletedProcess[str]:
     """The command in a process of its own; with another environment, one that starts anew."""
     if environment is None:
-        return forked(arguments, timeout_s)
+        return forked(main, arguments, timeout_s)
     return subprocess.run(
         [*COMMAND, *arguments], capture_output=True, text=True, timeout=timeout_s, check=False, env=environment
     )
@@ -143,10 +144,10 @@ def recorded_steps(path: Path) -> int:
         return sum(1 for _ in make_reader(file).iter_messages(topics=["/truth"]))
 
 
-def started_run(out: Path, *arguments: str) -> subprocess.Popen[str]:
+def started_run(out: Path, *arguments: str) -> ForkedProcess:
     """A run that has begun to drive: its video has a first fragment. It has oracles, so that it begins sooner."""
-    command = [*COMMAND, "run", "town_drive", "--oracle", ",".join(DETECTOR_ORACLES), "--out", str(out), *arguments]
-    run = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    options = ["town_drive", "--oracle", ",".join(DETECTOR_ORACLES), "--out", str(out)]
+    run = ForkedProcess(main, ["run", *options, *arguments])
     deadline = time.monotonic() + 90.0
     while not (out / "drive.mp4").exists():
         assert run.poll() is None

@@ -13,15 +13,16 @@ from typing import Any
 
 import pytest
 
+from embedded_carla.__main__ import main
 from tests.embedded_carla.conftest import run_server
+from tests.forked import forked
 
 carla = pytest.importorskip("carla")
 
 
 def refused(*arguments: str) -> str:
     """Standard error of a server that does not start."""
-    command = [sys.executable, "-m", "embedded_carla", *arguments]
-    run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    run = forked(main, arguments, timeout_s=60.0)
     assert run.returncode == 2, run
     assert run.stderr.count("\n") == 1, run.stderr
     return run.stderr
@@ -55,14 +56,14 @@ def test_a_broken_map_file_is_named(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_it_with_status_0(number: signal.Signals) -> None:
-    with run_server() as server:
+    with run_server(is_new=True) as server:
         carla.Client("127.0.0.1", server.port).get_server_version()
         server.process.send_signal(number)
         assert server.process.wait(10) == 0
 
 
 def test_a_killed_server_leaves_the_client_an_error() -> None:
-    with run_server() as server:
+    with run_server(is_new=True) as server:
         client = carla.Client("127.0.0.1", server.port)
         client.set_timeout(1.0)
         assert client.get_server_version()
