@@ -10,19 +10,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from embedded_carla.maps import MapLibrary
-from embedded_carla.opendrive import parse
+from embedded_carla.maps.loader import MapLoader
 from embedded_carla.render import Picture, Renderer
 from embedded_carla.render.culling.occlusion import NO_HORIZON, Occluders, find_hidden
 from embedded_carla.render.frame import Camera
 from embedded_carla.scene import ActorView, CameraView, Scenery
-from embedded_carla.scenery import build
 from embedded_carla.types import SemanticTag, Transform, WeatherParameters
 
 
 @pytest.fixture(scope="module")
 def town() -> Scenery:
-    name, text = MapLibrary([]).load_text("city_grid")
-    return build(parse(text, name))
+    return MapLoader(MapLibrary([]), 0).load("city_grid").scenery
 
 
 @pytest.fixture(scope="module")

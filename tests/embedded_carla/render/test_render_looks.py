@@ -25,19 +25,28 @@ Draw = Callable[[int | Look], Picture]
 
 
 @pytest.fixture(scope="module")
-def draw() -> Iterator[Draw]:
-    """Draws the street once in each look that is asked for."""
-    made: list[Renderer] = []
+def renderer_of() -> Iterator[Callable[[int | Look], Renderer]]:
+    """The street's renderer in each look that is asked for."""
+    made: dict[int | Look, Renderer] = {}
 
-    def picture(look: int | Look) -> Picture:
-        renderer = Renderer(street(), look if isinstance(look, Look) else look_of(look))
-        made.append(renderer)
-        lights = {"7": SignalColour.RED}
-        return renderer.render(VIEW, traffic(), lights, NOON, 1.0, rgb=True, depth=True, labels=True)
+    def get(look: int | Look) -> Renderer:
+        if look not in made:
+            made[look] = Renderer(street(), look if isinstance(look, Look) else look_of(look))
+        return made[look]
 
-    yield picture
-    for renderer in made:
+    yield get
+    for renderer in made.values():
         renderer.close()
+
+
+@pytest.fixture
+def draw(renderer_of: Callable[[int | Look], Renderer]) -> Draw:
+    """Draws the street in a look."""
+    return lambda look: picture(renderer_of(look))
+
+
+def picture(renderer: Renderer) -> Picture:
+    return renderer.render(VIEW, traffic(), {"7": SignalColour.RED}, NOON, 1.0, rgb=True, depth=True, labels=True)
 
 
 def colours(picture: Picture) -> np.ndarray:
@@ -47,8 +56,7 @@ def colours(picture: Picture) -> np.ndarray:
 
 def test_seed_0_is_the_renderers_own_look(draw: Draw, renderer: Renderer) -> None:
     assert look_of(0) == Look()
-    usual = renderer.render(VIEW, traffic(), {"7": SignalColour.RED}, NOON, 1.0, rgb=True, depth=True, labels=True)
-    assert np.array_equal(colours(draw(0)), colours(usual))
+    assert np.array_equal(colours(draw(0)), colours(picture(renderer)))
     assert not renderer._programs._looks
     for name in PROTOTYPES:
         assert shape_of(name, 0, Look()) is PROTOTYPES[name].levels[0]
@@ -64,7 +72,10 @@ def test_neutral_values_give_the_own_look_through_the_other_shaders(draw: Draw) 
 
 
 def test_a_seed_gives_the_same_picture_again_and_other_seeds_do_not(draw: Draw) -> None:
-    first, again, other, usual = (colours(draw(seed)) for seed in (5, 5, 6, 0))
+    second = Renderer(street(), look_of(5))
+    again = colours(picture(second))
+    second.close()
+    first, other, usual = (colours(draw(seed)) for seed in (5, 6, 0))
     assert np.array_equal(first, again)
     for one, two in ((first, other), (first, usual), (other, usual)):
         assert np.abs(one - two).mean() > 4.0
@@ -107,10 +118,10 @@ def test_display_curves_rise_to_white() -> None:
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 6, 8, 9])
-def test_a_lit_lamp_keeps_its_hue(seed: int) -> None:
+def test_a_lit_lamp_keeps_its_hue(renderer_of: Callable[[int | Look], Renderer], seed: int) -> None:
     """A state that nobody could read would be a wrong label."""
     near = CameraView(96, 96, 12.0, Transform(27.0, -7.6, 3.9))
-    renderer = Renderer(street(), look_of(seed))
+    renderer = renderer_of(seed)
 
     def shown(light: SignalColour) -> np.ndarray:
         return colours(renderer.render(near, (), {"7": light}, NOON, 1.0, rgb=True, depth=False, labels=False))
@@ -122,7 +133,6 @@ def test_a_lit_lamp_keeps_its_hue(seed: int) -> None:
         assert lamp.sum() > 40
         _, green, red = lit[lamp].mean(axis=0)
         hue[light] = green / red
-    renderer.close()
     assert hue[SignalColour.RED] < 0.75
     assert 1.15 * hue[SignalColour.RED] < hue[SignalColour.YELLOW] < 1.05
     assert hue[SignalColour.GREEN] > 1.15
