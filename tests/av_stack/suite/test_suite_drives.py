@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -14,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from av_stack.cli import main
+from tests.forked import ForkedProcess, forked
 
 TABLE = """
 name: {name}
@@ -27,8 +28,8 @@ IDLE = ("--agent", "idle")
 PATIENCE_S = 100.0
 
 
-def command(folder: Path, out: Path, *more: str) -> list[str]:
-    return [sys.executable, "-m", "av_stack.cli", "suite", str(folder), "--out", str(out), *more]
+def suite(folder: Path, out: Path, *more: str) -> list[str]:
+    return ["suite", str(folder), "--out", str(out), *more]
 
 
 def tables(tmp_path: Path, **timeouts_s: float) -> Path:
@@ -48,7 +49,7 @@ def suite_json(out: Path) -> dict[str, Any]:
 def test_each_run_is_driven_and_judged(tmp_path: Path) -> None:
     folder, out = tables(tmp_path, arrives=30.0, late=1.0), tmp_path / "out"
     (folder / "wrong.yaml").write_text("nam: wrong\n")
-    done = subprocess.run(command(folder, out, "--workers", "2", *ORACLES), capture_output=True, text=True, check=False)
+    done = forked(main, suite(folder, out, "--workers", "2", *ORACLES), timeout_s=280.0)
     assert done.returncode == 1, done.stderr
     assert done.stderr.strip() == "av-stack: 2 of 3 runs did not pass: late, wrong"
     assert "wrong.yaml: unknown key nam" in done.stdout
@@ -65,7 +66,7 @@ def test_each_run_is_driven_and_judged(tmp_path: Path) -> None:
 def test_a_killed_client_is_repeated_and_a_killed_suite_goes_on(tmp_path: Path) -> None:
     # The first drive takes some seconds, so that on a busy machine it is not over before it is seen and killed.
     folder, out = tables(tmp_path, one=10.0, two=1.0), tmp_path / "out"
-    first = subprocess.Popen(command(folder, out, *IDLE), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    first = ForkedProcess(main, suite(folder, out, *IDLE))
     [client] = wait_for(lambda: processes(out / "attempts" / "one.1"))
     wait_for(lambda: (out / "attempts" / "one.1" / "recording.mcap").is_file())
     os.kill(client, signal.SIGKILL)
@@ -74,7 +75,7 @@ def test_a_killed_client_is_repeated_and_a_killed_suite_goes_on(tmp_path: Path) 
     os.kill(first.pid, signal.SIGKILL)
     first.wait()
     wait_for(lambda: not processes(out / "attempts"))  # no run goes on without its suite
-    last = subprocess.run(command(folder, out, *IDLE, "--resume"), capture_output=True, text=True, check=False)
+    last = forked(main, suite(folder, out, *IDLE, "--resume"), timeout_s=PATIENCE_S)
     assert "suite tables" in last.stdout
     content = suite_json(out)
     one, two = content["drives"]
