@@ -46,6 +46,9 @@ _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 _SLOPE_MAX = 0.2
 """The ego is turned by this at most: a steeper path of the search is smoothed before it is driven."""
 
+_SLOW_MPS = 5.0
+"""A slower ego turns more on its way aside, while others pass it."""
+
 _AGAINST_M = 0.5
 """Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
 
@@ -147,13 +150,14 @@ def _at_layers(values: Float, times_s: Float, *, goes_on: bool) -> Float:
 
 
 def take_cells(
-    blocked: NDArray[np.uint8], from_s_m: float, shift_m: Float, others: list[OnRoad], body: Body, gaps: Gaps
+    blocked: NDArray[np.uint8], start: EgoOnRoad, shift_m: Float, others: list[OnRoad], body: Body, gaps: Gaps
 ) -> None:
-    """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at `from_s_m` on the route.
+    """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at the ego's `start` on the route.
 
     `shift_m` (CELLS,) is added to the offsets of the columns. Where it leads aside, the ego is turned, and a corner of
-    its front reaches farther towards those that come.
+    its front reaches farther: towards those that come, and in a slow ego's way also towards those that pass it.
     """
+    from_s_m = start.s_m
     corner_m = body.front_m * np.clip(np.gradient(shift_m), -_SLOPE_MAX, _SLOPE_MAX)
     straight_m = np.zeros_like(corner_m)
     for way in others:
@@ -166,7 +170,7 @@ def take_cells(
         _take(
             blocked,
             shift_m,
-            corner_m if way.is_oncoming else straight_m,
+            corner_m if way.is_oncoming or (way.is_moving and start.speed_mps < _SLOW_MPS) else straight_m,
             COLUMN_M,
             DURING,
             AT_END,

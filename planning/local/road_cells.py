@@ -113,7 +113,7 @@ class CellBuilder:
         self._blocked[:] = 0
         # Who follows the ego keeps its distance by itself.
         others = [way for way in road.ways if float(way.s_m[0]) > start.s_m or not is_in_line(way, start, self._body)]
-        take_cells(self._blocked, start.s_m, shift_m, others, self._body, gaps)
+        take_cells(self._blocked, start, shift_m, others, self._body, gaps)
         self._block_unseen(zone, limit_mps)
         rears = (float((way.s_m - way.half_s_m).min()) for way in road.reasons)
         wait_s_m = min(rears, default=np.inf) - self._body.front_m - room_to_pass_m(limit_mps)
