@@ -48,7 +48,7 @@ CYCLISTS_END_M = 40.0
 
 
 def group(site: Site, values: Values) -> Play:
-    """Three walkers cross before the junction, one shortly after another."""
+    """Three walkers cross before the junction, one shortly after another. Each is gone when it has walked its way."""
     at, rng = site.junction.entry_m - BEFORE_JUNCTION_M, site.rng
     pavement_m = site.pavement_m(at, -1.0)
     actors: dict[str, Any] = {}
@@ -60,9 +60,12 @@ def group(site: Site, values: Values) -> Play:
             "blueprint": f"walker.pedestrian.00{15 + number}",
             "place": site.place(at + ahead_m, -offset, 90.0),
         }
-        cross = _cross(name, speed_mps, GROUP_WALKS * float(np.hypot(ahead_m, offset)))
+        distance_m = GROUP_WALKS * float(np.hypot(ahead_m, offset))
+        cross = _cross(name, speed_mps, distance_m)
         when = {"after": {"event": "soon", "delay_s": wait_s}}
+        walked = {"after": {"event": f"walk_{number}", "delay_s": distance_m / speed_mps}}
         walks.append({"name": f"walk_{number}", "when": when, "until": END, "do": [cross]})
+        walks.append({"name": f"walked_{number}", "when": walked, "until": END, "do": [{"despawn": name}]})
     soon = since(BEGIN, soon_at({"place": site.place(at)}, GROUP_BEFORE_S, GROUP_CLOSE_M))
     over = end({"driven": {"event": "soon", "by_m": DRIVE_ON_M}}, gone(actors))
     free = [{"leave_space": {"within_m": site.junction.entry_m}}]
