@@ -39,6 +39,10 @@ _BEHIND_M, _CUT_M = 15.0, 14.0
 _GONE_AFTER_S = 1.0
 """An obstacle that should be seen whole, and was not for this time, has gone."""
 
+_UNSEEN_S = 20.0
+"""An obstacle before the ego's front that no sensor saw for this time has gone, too: it may be a radar's ghost that has
+ended. Beside the ego, no sensor sees what stands there."""
+
 _ELSEWHERE_M = 8.0
 """A track so far from the place of its obstacle is none of that obstacle any more."""
 
@@ -124,30 +128,37 @@ class PassedObstacles:
 
     A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
     `view` should show and does not has gone, and so has one before the ego's front, `front_m` from its origin, whose
-    track is seen elsewhere.
+    track is seen elsewhere, or that nothing has seen for long.
     """
 
     def __init__(self, view: FrontView | None = None, front_m: float = 0.0) -> None:
         self._view, self._front_m = view, front_m
         self._held: dict[int, OnRoad] = {}
         self._missed_since_s: dict[int, float] = {}
+        self._unseen_since_s: dict[int, float] = {}
 
     def settle(self, seen: Sequence[OnRoad], s_m: float, offset_m: float, time_s: float) -> list[OnRoad]:
         """`seen`, with the obstacles that are near the ego as they were held; the ego is at `s_m` and `offset_m`."""
         held = [way for way in seen if way.one.item.track_id in self._held]
         there = {way.one.item.track_id for way in held if self._is_there(way)}
         elsewhere = {way.one.item.track_id for way in held} - there
+        ahead = {
+            number for number, way in self._held.items() if float(way.s_m[0] - way.half_s_m[0]) > s_m + self._front_m
+        }
         missed = {
             number: self._missed_since_s.get(number, time_s)
             for number, way in self._held.items()
             if (number not in there and self._view is not None and self._view.shows(way, s_m, offset_m))
-            or (number in elsewhere and float(way.s_m[0] - way.half_s_m[0]) > s_m + self._front_m)
+            or (number in elsewhere and number in ahead)
         }
-        self._missed_since_s = missed
+        unseen = {number: self._unseen_since_s.get(number, time_s) for number in ahead - there}
+        self._missed_since_s, self._unseen_since_s = missed, unseen
         self._held = {
             number: way
             for number, way in self._held.items()
-            if -_BEHIND_M < float(way.s_m[0]) - s_m < _CUT_M and time_s - missed.get(number, time_s) < _GONE_AFTER_S
+            if -_BEHIND_M < float(way.s_m[0]) - s_m < _CUT_M
+            and time_s - missed.get(number, time_s) < _GONE_AFTER_S
+            and time_s - unseen.get(number, time_s) < _UNSEEN_S
         }
         return [*(way for way in seen if way.one.item.track_id not in self._held), *self._held.values()]
 

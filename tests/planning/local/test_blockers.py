@@ -74,6 +74,24 @@ def test_an_obstacle_before_the_ego_has_gone_when_its_track_is_elsewhere_though_
     assert places_of(passed.settle([elsewhere], 111.0, 3.0, 9.0)) == {18: 112.0}
 
 
+def test_an_obstacle_before_the_front_that_nothing_has_seen_for_twenty_seconds_has_gone() -> None:
+    """A radar's ghost that had ended kept the ego in a junction for 180 s (obstacles 86)."""
+    passed = PassedObstacles(None, front_m=3.8)
+    passed.hold([standing(18, 112.0)], frozenset({18}))
+    assert places_of(passed.settle([], 105.0, 0.0, 1.0)) == {18: 112.0}
+    assert places_of(passed.settle([standing(18, 112.0)], 105.0, 0.0, 15.0)) == {18: 112.0}
+    assert places_of(passed.settle([], 105.0, 0.0, 16.0)) == {18: 112.0}
+    assert places_of(passed.settle([], 105.0, 0.0, 35.0)) == {18: 112.0}
+    assert places_of(passed.settle([], 105.0, 0.0, 36.0)) == {}
+
+
+def test_an_obstacle_beside_the_ego_stays_though_nothing_sees_it() -> None:
+    passed = PassedObstacles(None, front_m=3.8)
+    passed.hold([standing(18, 112.0)], frozenset({18}))
+    for time_s in (1.0, 30.0, 60.0):
+        assert places_of(passed.settle([], 111.0, 3.0, time_s)) == {18: 112.0}
+
+
 @pytest.mark.parametrize(("s_m", "yaw_rad", "after_s"), [(110.0, 1.2, 60.0), (110.0, 0.1, 8.0), (200.0, 1.2, 2.0)])
 def test_a_vehicle_across_the_way_in_a_junction_waits_for_others_for_long(
     s_m: float, yaw_rad: float, after_s: float
