@@ -161,15 +161,8 @@ class Planner:
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         first_stop_m = min(stop.s_m for stop in stops)
-        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps)
-        local = self._local.plan(
-            prediction,
-            scene.lights,
-            on_road,
-            (free.s_m, free.speed_mps),
-            first_stop_m,
-            is_brisk=impatience > 0.0,
-        )
+        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps, is_brisk=impatience > 0.0)
+        local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
         path = local.route
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)

@@ -29,6 +29,9 @@ LAYERS, CELLS, COLUMNS = 24, 160, 21
 CENTRE = COLUMNS // 2
 TOP_MPS = 40
 MOST_NODES = 60_000
+_CHANGES, _SIDESTEPS = (2, 1, 0, -1, -2), 5
+"""Changes of the speed in one step, and the most columns to which one may lead: a node has at most their product of
+followers."""
 
 OFF_ROAD, OWN_LANE, SAME_DIRECTION, ONCOMING_LANE = range(4)
 """Zones of the road: what the ego's body lies on, in a cell and column."""
@@ -291,7 +294,7 @@ def _search(
     deepest = 0
     is_complete = 0
     may_stand = zone[0, column] == ONCOMING_LANE
-    while size > 0 and count < len(costs) - 25:
+    while size > 0 and count < len(costs) - len(_CHANGES) * _SIDESTEPS:
         node = _pop(heap, keys, size)
         size -= 1
         layer, quarter, v, here = nodes[node, 0], nodes[node, 1], nodes[node, 2], nodes[node, 3]
@@ -305,7 +308,7 @@ def _search(
             deepest = node
             is_complete = 1
             break
-        for change in (2, 1, 0, -1, -2):
+        for change in _CHANGES:
             if change > _gain(v, most):
                 continue
             faster = v + change

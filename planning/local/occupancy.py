@@ -97,11 +97,15 @@ class OnRoad:
 
 @dataclass(frozen=True, slots=True)
 class EgoOnRoad:
-    """The ego in coordinates of the route: arc length and offset of its origin, and its speed."""
+    """The ego in coordinates of the route: arc length and offset of its origin, and its speed.
+
+    One that `is_brisk` starts faster into a gap.
+    """
 
     s_m: float
     offset_m: float
     speed_mps: float
+    is_brisk: bool = False
 
 
 def is_in_line(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:

@@ -140,7 +140,6 @@ class LocalPlanner:
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
-        self._is_brisk = False
 
     def plan(
         self,
@@ -149,15 +148,11 @@ class LocalPlanner:
         ego: EgoOnRoad,
         top_speed: tuple[Float, Float],
         stop_s_m: float,
-        *,
-        is_brisk: bool = False,
     ) -> LocalPath:
         """The path from now on.
 
         `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop at `stop_s_m`.
-        An ego that `is_brisk` starts faster into a gap.
         """
-        self._is_brisk = is_brisk
         route, profile = self._route, self._profile
         first, last = route.row_at(ego.s_m - _BEHIND_M), route.row_at(ego.s_m + CELLS + 20.0)
         curve = route.curve.part(slice(first, max(last, first + 2), 2))
@@ -281,11 +276,11 @@ class LocalPlanner:
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
-        old = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=self._is_brisk)
+        old = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=start.is_brisk)
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         cells = self._cells.build(road, start, shift_m, gaps)
-        new = search(cells, column, start.speed_mps, self._memory, is_brisk=self._is_brisk)
+        new = search(cells, column, start.speed_mps, self._memory, is_brisk=start.is_brisk)
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start):
             is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)

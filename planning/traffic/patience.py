@@ -30,15 +30,15 @@ def assertive(config: SpeedConfig, impatience: float) -> SpeedConfig:
 
 
 class Patience:
-    """Remembers for how long the ego has stood to give way. Call `update` once a step."""
+    """Remembers for how long the ego has stood to give way or to pass an obstacle. Call `update` once a step."""
 
     def __init__(self) -> None:
         self._since_s: float | None = None
         self._until_s = 0.0
 
-    def update(self, time_s: float, speed_mps: float, gives_way: bool) -> float:
-        """The impatience, from 0 to 1. `gives_way` says whether the ego gave way to traffic in the step before."""
-        if gives_way and speed_mps <= _STANDING_MPS:
+    def update(self, time_s: float, speed_mps: float, waits: bool) -> float:
+        """The impatience, from 0 to 1. `waits` says whether the ego gave way, or waited to pass, in the step before."""
+        if waits and speed_mps <= _STANDING_MPS:
             self._since_s = time_s if self._since_s is None else self._since_s
             self._until_s = time_s
         elif time_s - self._until_s > _STARTS_S:
