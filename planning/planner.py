@@ -131,7 +131,7 @@ class Planner:
         vehicle = self._vehicle
         speed_mps = max(0.0, scene.ego.speed_mps)
         impatience = self._patience.update(scene.stamp.time_s, speed_mps, self._waits)
-        speed_config = assertive(config.speed, impatience)
+        speed_config = assertive(config.speed) if impatience > 0.0 else config.speed
         planned_mps, planned_mps2 = self._start(scene.ego, scene.stamp.time_s)
         ego = EgoOnRoute(
             s_m=self._progress.s_m,
@@ -161,7 +161,7 @@ class Planner:
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         first_stop_m = min(stop.s_m for stop in stops)
-        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps, is_brisk=impatience > 0.0)
+        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps, impatience)
         local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
         path = local.route
         if path is not route:

@@ -71,7 +71,7 @@ def schedule(
 
 def _is_timed(way: OnRoad, front_s_m: float) -> bool:
     """Whether the times of a pass take a moving vehicle into account: it comes, or is beside or behind the front."""
-    return way.is_oncoming or float(way.s_m[0]) < front_s_m
+    return way.is_oncoming or float(way.s_m[0] - way.half_s_m[0]) < front_s_m
 
 
 def waits_at(found: LatticePath, ego: EgoOnRoad, start: EgoOnRoad, stop_s_m: float) -> float | None:

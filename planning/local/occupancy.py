@@ -49,6 +49,9 @@ _SLOPE_MAX = 0.2
 _SLOW_MPS = 5.0
 """A slower ego turns more on its way aside, while others pass it."""
 
+_BESIDE_SLOW = 0.5
+"""Share of a step of the search before its end, in which a slow ego must not meet those that pass it."""
+
 _AGAINST_M = 0.5
 """Way against the ego's direction, in a step of the search, of an oncoming vehicle."""
 
@@ -99,13 +102,19 @@ class OnRoad:
 class EgoOnRoad:
     """The ego in coordinates of the route: arc length and offset of its origin, and its speed.
 
-    One that `is_brisk` starts faster into a gap.
+    It is there in `time_s` from now. Its `impatience` (`planning/traffic/patience.py`) is from 0 to 1.
     """
 
     s_m: float
     offset_m: float
     speed_mps: float
-    is_brisk: bool = False
+    impatience: float = 0.0
+    time_s: float = 0.0
+
+    @property
+    def is_brisk(self) -> bool:
+        """Whether it starts faster into a gap."""
+        return self.impatience > 0.0
 
 
 def is_in_line(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:
@@ -158,6 +167,8 @@ def take_cells(
 ) -> None:
     """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at the ego's `start` on the route.
 
+    The first layer begins when the ego is there.
+
     `shift_m` (CELLS,) is added to the offsets of the columns. Where it leads aside, the ego is turned, and a corner of
     its front reaches farther: towards those that come, and in a slow ego's way also towards those that pass it.
     """
@@ -169,8 +180,10 @@ def take_cells(
         grows = 1.0 if way.is_moving else 0.0
         gap_s = gaps.ahead_m + grows * _GROWTH_AHEAD_MPS * TIMES_S
         gap_d = aside + 0.5 * body.width_m + grows * _GROWTH_ASIDE_MPS * TIMES_S
-        early = _moved(way, gaps.times * grows * np.minimum(_EARLY_PER_S * TIMES_S, _EARLY_S))
-        late = _moved(way, -gaps.times * grows * np.minimum(_LATE_PER_S * TIMES_S, _LATE_S))
+        # One that comes towards the ego is taken where it is now: it slows down for an ego that pulls out.
+        since_s = 0.0 if way.is_oncoming else start.time_s
+        early = _moved(way, since_s + gaps.times * grows * np.minimum(_EARLY_PER_S * TIMES_S, _EARLY_S))
+        late = _moved(way, since_s - gaps.times * grows * np.minimum(_LATE_PER_S * TIMES_S, _LATE_S))
         _take(
             blocked,
             shift_m,
@@ -178,6 +191,7 @@ def take_cells(
             COLUMN_M,
             DURING,
             AT_END,
+            _BESIDE_SLOW if start.speed_mps < _SLOW_MPS else 0.0,
             np.minimum(early[0], late[0]) - way.half_s_m - gap_s - body.front_m - from_s_m,
             np.maximum(early[0], late[0]) + way.half_s_m + gap_s + body.rear_m - from_s_m,
             np.minimum(early[1], late[1]) - way.half_d_m - gap_d,
@@ -192,7 +206,7 @@ def _moved(way: OnRoad, by_s: Float) -> tuple[Float, Float]:
 
 
 @compiled(
-    "void(uint8[:, :, ::1], float64[::1], float64[::1], float64, uint8, uint8,"
+    "void(uint8[:, :, ::1], float64[::1], float64[::1], float64, uint8, uint8, float64,"
     "float64[::1], float64[::1], float64[::1], float64[::1])"
 )
 def _take(
@@ -202,6 +216,7 @@ def _take(
     column_m: float,
     during: int,
     at_end: int,
+    earlier: float,
     low_s: Any,
     high_s: Any,
     low_d: Any,
@@ -209,16 +224,17 @@ def _take(
 ) -> None:
     """Mark the hull of the boxes at the beginning and the end of each layer's time.
 
-    Of one that drives along the road, it is where the road user is at the end of that time, and taken only then: the
-    ego drives on meanwhile, too.
+    Of one that drives along the road, it is where the road user is in the last share `earlier` of that time, and taken
+    only at its end: the ego drives on meanwhile, too.
 
     Sizes come from the arguments: numba does not notice a change of another file's constants.
     """
     layers, cells, columns = blocked.shape
     for layer in range(layers):
         is_along = low_s[layer + 1] - low_s[layer] > abs(low_d[layer + 1] - low_d[layer])
-        before = layer + 1 if is_along else layer
-        low_m, high_m = min(low_s[before], low_s[layer + 1]), max(high_s[before], high_s[layer + 1])
+        share = earlier if is_along else 1.0
+        low_m = min(low_s[layer + 1] - share * (low_s[layer + 1] - low_s[layer]), low_s[layer + 1])
+        high_m = max(high_s[layer + 1] - share * (high_s[layer + 1] - high_s[layer]), high_s[layer + 1])
         first, last = int(np.floor(low_m)), int(np.ceil(high_m))
         right_m, left_m = min(low_d[layer], low_d[layer + 1]), max(high_d[layer], high_d[layer + 1])
         for cell in range(max(first, 0), min(last, cells - 1) + 1):

@@ -22,7 +22,7 @@ from planning.local.occupancy import ALONG, TIGHT, WIDE, Body, EgoOnRoad, OnRoad
 from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shifted
 from planning.local.road import Beside, RoadLayout, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
-from planning.local.yielding import with_yielding
+from planning.local.yielding import with_followers_slowing, with_yielding
 from planning.reference_path import Route
 from planning.speed import Motion
 
@@ -173,11 +173,13 @@ class LocalPlanner:
             profile.clear()
             passed = self._near_lanes(ways, standing.suspects)
             return LocalPath(route, profile.offset_m, prediction, passed=passed, obstacles=standing.obstacles)
-        start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps)
+        start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
         if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
             others = with_yielding(others, ego, self._body)
+        if reasons and (ego.is_brisk or abs(ego.offset_m) > _OUT_M):
+            others = with_followers_slowing(others, ego, self._body)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m)
         slack_mps = _SLOWER_MPS
         if let_by:
@@ -191,7 +193,7 @@ class LocalPlanner:
         waits_s_m = self._gives_up_at(found, ego)
         if waits_s_m is None:
             waits_s_m = waits_at(found, ego, start, stop_s_m)
-        timed_to_s_m = ego.s_m + self._body.front_m if ego.speed_mps > _ROLLING_MPS else -np.inf
+        timed_to_s_m = ego.s_m + self._body.front_m if ego.speed_mps > _ROLLING_MPS or ego.is_brisk else -np.inf
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
         return LocalPath(
             shifted(route, rows.start, profile.offset_m[rows.start :] if let_by else profile.offset_m[rows]),
@@ -213,9 +215,10 @@ class LocalPlanner:
             return None
         return ego.s_m + ego.speed_mps**2 / (2.0 * _GIVING_UP_MPS2)
 
-    def _is_going(self, ego: EgoOnRoad) -> bool:
-        """Whether the ego is on its way through the oncoming lane."""
-        return self._is_through(ego) and ego.speed_mps > _GOING_MPS
+    def _is_going(self, ego: EgoOnRoad, *others: Manoeuvre) -> bool:
+        """Whether the ego is on its way through the oncoming lane, or in one of the other manoeuvres."""
+        wanted = (Manoeuvre.PASS_THROUGH_ONCOMING_LANE, *others)
+        return ego.speed_mps > _GOING_MPS and self._profile.manoeuvre(ego.s_m) in wanted
 
     def _is_through(self, ego: EgoOnRoad) -> bool:
         """Whether the ego's path leads through the oncoming lane now or soon."""
@@ -282,7 +285,7 @@ class LocalPlanner:
         cells = self._cells.build(road, start, shift_m, gaps)
         new = search(cells, column, start.speed_mps, self._memory, is_brisk=start.is_brisk)
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
-        if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start):
+        if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start, Manoeuvre.PASS_THROUGH_NEXT_LANE):
             is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)
             return new if is_taken else undecided(old)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):

@@ -1,7 +1,7 @@
-"""Oncoming drivers who slow down for an ego that is on its way past an obstacle, in their lane.
+"""Other drivers who slow down for an ego that passes an obstacle in their lane: oncoming ones, and those behind it.
 
 An ego that gave up its pass for each car that comes in sight would stand in their lane, or too near to the obstacle to
-steer around it.
+steer around it. One that waited for a gap in which nobody slows down would wait for the end of a dense stream.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from planning.local.lattice import STEP_S
-from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, OnRoad
+from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, OnRoad, is_in_line
 
 YIELD_MPS2 = 3.0
 """An oncoming driver brakes like this for an ego in the own lane."""
@@ -21,6 +21,13 @@ _RESPONSE_S, _UNSEEN_S = 1.0, 1.0
 
 _OUT_M = 1.0
 """From this offset on, the ego is seen to be out of its lane."""
+
+_FOLLOWER_MPS2, _IMPATIENT_MPS2, _FOLLOWER_MPS = 2.0, 3.0, 3.0
+"""A driver on a lane in the ego's direction brakes like this for an ego that pulls out before it; for one without any
+patience like that; and down to this speed, as the ego gets faster meanwhile."""
+
+_PULLS_OUT_S, _FOLLOWER_RESPONSE_S = 1.5, 0.5
+"""Time in which an ego that starts gets so far aside that those behind it respond; and their time to respond."""
 
 
 def with_yielding(ways: list[OnRoad], ego: EgoOnRoad, body: Body, brakes_mps2: float = YIELD_MPS2) -> list[OnRoad]:
@@ -44,3 +51,27 @@ def _yielding(way: OnRoad, ego_front_m: float, brakes_mps2: float, response_s: f
     braking_s = np.clip(TIMES_S - response_s, 0.0, stop_s)
     driven_m = speed_mps * (np.minimum(TIMES_S, response_s) + braking_s) - 0.5 * brakes_mps2 * braking_s**2
     return replace(way, s_m=way.s_m[0] - driven_m)
+
+
+def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body) -> list[OnRoad]:
+    """`ways` where each vehicle that comes from behind on another lane slows down for the ego that pulls out.
+
+    That is one behind the ego's front, faster than the ego, and not on the ego's own lane.
+    """
+    still_in_lane = 1.0 - min(abs(ego.offset_m) / _OUT_M, 1.0)
+    response_s = _FOLLOWER_RESPONSE_S + _PULLS_OUT_S * still_in_lane
+    brakes_mps2 = _FOLLOWER_MPS2 + ego.impatience * (_IMPATIENT_MPS2 - _FOLLOWER_MPS2)
+    return [_slowing(way, ego, body, brakes_mps2, response_s) for way in ways]
+
+
+def _slowing(way: OnRoad, ego: EgoOnRoad, body: Body, brakes_mps2: float, response_s: float) -> OnRoad:
+    """The way of one who slows down behind the ego's front, if it comes from behind beside the ego."""
+    speed_mps = float(way.s_m[1] - way.s_m[0]) / STEP_S
+    slower_mps = max(_FOLLOWER_MPS, ego.speed_mps)
+    front_s_m = float(way.s_m[0] + way.half_s_m[0])
+    if not way.is_moving or speed_mps <= slower_mps or front_s_m > ego.s_m + body.front_m or is_in_line(way, ego, body):
+        return way
+    braking_s = np.clip(TIMES_S - response_s, 0.0, (speed_mps - slower_mps) / brakes_mps2)
+    since_s = np.maximum(TIMES_S - response_s, 0.0)
+    lost_m = 0.5 * brakes_mps2 * braking_s**2 + brakes_mps2 * braking_s * (since_s - braking_s)
+    return replace(way, s_m=way.s_m - lost_m)

@@ -17,14 +17,12 @@ _STARTS_S = 7.0
 """A wait is over when the ego has neither stood nor given way for this time: it needs no more to get through a gap."""
 
 
-def assertive(config: SpeedConfig, impatience: float) -> SpeedConfig:
-    """The limits of the speed profile of an ego that is so impatient."""
-    more_mps2 = impatience * max(_ASSERTIVE_MPS2 - config.accel_max_mps2, 0.0)
-    more_mps3 = impatience * max(_ASSERTIVE_MPS3 - config.jerk_max_mps3, 0.0)
+def assertive(config: SpeedConfig) -> SpeedConfig:
+    """The limits of the speed profile of an impatient ego. The search for a path counts on them."""
     return config.model_copy(
         update={
-            "accel_max_mps2": config.accel_max_mps2 + more_mps2,
-            "jerk_max_mps3": config.jerk_max_mps3 + more_mps3,
+            "accel_max_mps2": max(_ASSERTIVE_MPS2, config.accel_max_mps2),
+            "jerk_max_mps3": max(_ASSERTIVE_MPS3, config.jerk_max_mps3),
         }
     )
 

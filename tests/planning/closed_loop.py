@@ -109,8 +109,12 @@ def drive(
     offset_m: float = 0.0,
     noise: Callable[[], np.ndarray] | None = None,
     stop_at_end: bool = True,
+    watch: Callable[[VehicleState], None] = lambda _: None,
 ) -> Log:
-    """Drive the planner's route from its start; a command acts one step after the frame it was computed from."""
+    """Drive the planner's route from its start; a command acts one step after the frame it was computed from.
+
+    `watch` is told the ego's state before `objects` is asked, for road users that react to the ego.
+    """
     route = planner.route
     assert route is not None
     x_m, y_m, yaw_rad = (float(value) for value in route.curve.pose_at(0.0, offset_m))
@@ -120,6 +124,7 @@ def drive(
     for frame in range(int(seconds / DT_S)):
         stamp = Stamp(frame, frame * DT_S)
         ego = ego_state(state, stamp, noise() if noise else None)
+        watch(state)
         plan = planner.plan(scene_of(ego, objects(stamp.time_s), lights(stamp.time_s)))
         command = controller.step(plan, ego)
         log.rows.append((stamp.time_s, *true_error(planner, state), state.speed_mps, state.accel_mps2))

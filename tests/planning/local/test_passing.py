@@ -295,20 +295,3 @@ def test_it_passes_what_stands_on_a_motorway_through_a_gap_beside_it_without_a_s
     assert min(row[3] for row in log.rows if STANDS_M - 100.0 < row[1] < STANDS_M) > 8.0
     stands = vehicle(1, STANDS_M, -0.5, 0.0, 0.0)
     assert clearance_m(log, lambda time_s: (stands, *traffic.seen[round(time_s, 3)])) > 0.5
-
-
-@pytest.mark.parametrize("seed", [0, 4])
-def test_no_corner_of_an_ego_that_starts_is_in_the_way_of_those_that_pass(seed: int) -> None:
-    """It stands behind an obstacle. On the next lane cars drive at 12 m/s, 15 to 40 m apart, and brake for nobody."""
-    right, left = straight(key(0), 0, 0, 0, 300.0), straight(key(0, -2), 0, 3.5, 0, 300.0)
-    planner = ScenePlanner(join([replace(lane, speed_limit_mps=16.7) for lane in beside(right, left)]))
-    planner.navigate(Pose2D(0, 0, 0), Pose2D(290.0, 0, 0))
-    from_x_m = 20.0 - np.cumsum(np.random.default_rng(seed).uniform(15.0, 40.0, 40) + 4.6)
-
-    def traffic(time_s: float) -> tuple[TrackedObject, ...]:
-        x_m = from_x_m + 12.0 * time_s
-        near = np.flatnonzero((x_m > -70.0) & (x_m < 200.0)).tolist()
-        return (vehicle(1, 17.0, -0.5, 0.0, 0.0), *(vehicle(100 + n, x_m[n], 3.5, 0.0, 12.0) for n in near))
-
-    log = drive(planner, 16, 0.0, objects=traffic)
-    assert clearance_m(log, traffic) > 0.45
