@@ -44,12 +44,12 @@ def pytest_collection_finish() -> None:
     """Settle how torch runs, where tests have imported it.
 
     One thread: several wait for one another in busy loops, and on two busy cores take four times the CPU time. And
-    torchvision now: it loads triton's LLVM, which crashes in a process in which the renderer has loaded Mesa's.
+    triton's LLVM now, which torchvision loads: it crashes in a process in which the renderer has loaded Mesa's.
     """
     if torch := sys.modules.get("torch"):
         torch.set_num_threads(1)
-        if find_spec("torchvision"):
-            import_module("torchvision")
+        if find_spec("triton"):
+            import_module("triton._C.libtriton")
 
 
 def pytest_unconfigure() -> None:
