@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,8 +24,8 @@ from planning.route_tracker import RouteProgress, RouteTracker
 
 __all__ = ["LaneSearch", "Route", "RoutePiece", "RouteProgress", "RouteTracker", "find_route"]
 
-Node = tuple[LaneKey, int]
-"""A node of the search graph: a lane, and the number of a break on it (`LaneSearch.node_arc_lengths`)."""
+Node = int
+"""A node of the search graph: a place on a lane, by a number that `LaneSearch` gives it."""
 
 _AS_GOOD_M = 0.5
 """Lane matches whose score is within this of the best count as equally good."""
@@ -45,12 +46,29 @@ class _Change:
     arrival: Node
 
 
+@dataclass(slots=True)
+class _LaneNodes:
+    """The nodes of a lane, which have numbers in a row from `first` on.
+
+    `s_m` (M,) are their arc lengths, from 0 to the lane's length, `xy_m` (M, 2) their positions; `steps_s` are the
+    costs from each node but the last to the next. `changes` are the lane changes that may begin at each node, with
+    their costs; None before the search asks for them.
+    """
+
+    lane: Lane
+    first: Node
+    s_m: Float
+    xy_m: Float
+    steps_s: list[float]
+    changes: list[list[tuple[_Change, float]]] | None = None
+
+
 class LaneSearch:
     """The search graph: a node is a place on a lane, about every `cell_m` and at every place in `stops`.
 
     Edges lead to the next node of the lane, to its successors, and to a neighbour lane where the marking allows a
     change over a sufficient length. Costs are seconds: distance over the lane's speed limit, plus `lane_change_cost_s`
-    for each lane change.
+    for each lane change. Nodes and lane changes are computed for whole lanes, when the search comes to them.
     """
 
     def __init__(self, graph: LaneGraph, config: RouteConfig, stops: Sequence[tuple[LaneKey, float]]) -> None:
@@ -59,110 +77,117 @@ class LaneSearch:
         self._stops: dict[LaneKey, list[float]] = {}
         for key, s in stops:
             self._stops.setdefault(key, []).append(s)
-        self._node_arc_lengths: dict[LaneKey, Float] = {}
-        self._node_positions: dict[LaneKey, list[tuple[float, float]]] = {}
-        self._changes: dict[Node, list[tuple[_Change, float]]] = {}
+        self._lane_nodes: dict[LaneKey, _LaneNodes] = {}
+        self._nodes: list[_LaneNodes] = []  # by node, like the next two: those of its lane
+        self._positions: list[tuple[float, float]] = []
+        self._edges: list[list[tuple[Node, float]] | None] = []
         self.speed_max_mps = max(lane.speed_limit_mps for lane in graph.lanes.values())
-
-    def node_arc_lengths(self, key: LaneKey) -> Float:
-        """Arc lengths (M,) of the lane's nodes, from 0 to its length."""
-        if key not in self._node_arc_lengths:
-            length = self._graph.lanes[key].length_m
-            regular = np.linspace(0.0, length, max(1, int(np.ceil(length / self._config.cell_m))) + 1)
-            self._node_arc_lengths[key] = np.unique(np.concatenate([regular, self._stops.get(key, [])]))
-        return self._node_arc_lengths[key]
 
     def node(self, key: LaneKey, s_m: float) -> Node:
         """The node at one of the `stops`."""
-        return key, int(np.argmin(np.abs(self.node_arc_lengths(key) - s_m)))
+        nodes = self._nodes_of(key)
+        return nodes.first + int(np.argmin(np.abs(nodes.s_m - s_m)))
 
     def position(self, node: Node) -> tuple[float, float]:
         """(x, y) of a node."""
-        key, number = node
-        if key not in self._node_positions:
-            x, y, _ = self._graph.lanes[key].curve.pose_at(self.node_arc_lengths(key))
-            self._node_positions[key] = list(zip(x.tolist(), y.tolist(), strict=True))
-        return self._node_positions[key][number]
+        return self._positions[node]
 
-    def edges(self, node: Node) -> Iterator[tuple[Node, float]]:
+    def edges(self, node: Node) -> list[tuple[Node, float]]:
         """The neighbours of `node` with their costs in seconds."""
-        key, number = node
-        lane = self._graph.lanes[key]
-        node_arc_lengths = self.node_arc_lengths(key)
-        if number + 1 < len(node_arc_lengths):
-            here, there = self.position(node), self.position((key, number + 1))
-            chord = float(np.hypot(there[0] - here[0], there[1] - here[1]))
-            yield (
-                (key, number + 1),
-                max(float(node_arc_lengths[number + 1] - node_arc_lengths[number]), chord) / lane.speed_limit_mps,
-            )
+        found = self._edges[node]
+        if found is None:
+            found = self._edges[node] = self._edges_from(node)
+        return found
+
+    def _nodes_of(self, key: LaneKey) -> _LaneNodes:
+        nodes = self._lane_nodes.get(key)
+        if nodes is None:
+            lane = self._graph.lanes[key]
+            regular = np.linspace(0.0, lane.length_m, max(1, int(np.ceil(lane.length_m / self._config.cell_m))) + 1)
+            s = np.unique(np.concatenate([regular, self._stops.get(key, [])]))
+            x, y, _ = lane.curve.pose_at(s)
+            steps = np.maximum(np.diff(s), np.hypot(np.diff(x), np.diff(y))) / lane.speed_limit_mps
+            nodes = _LaneNodes(lane, len(self._nodes), s, np.column_stack([x, y]), steps.tolist())
+            self._lane_nodes[key] = nodes
+            self._nodes += [nodes] * len(s)
+            self._positions += zip(x.tolist(), y.tolist(), strict=True)
+            self._edges += [None] * len(s)
+        return nodes
+
+    def _edges_from(self, node: Node) -> list[tuple[Node, float]]:
+        nodes = self._nodes[node]
+        lane = nodes.lane
+        number = node - nodes.first
+        found: list[tuple[Node, float]] = []
+        if number < len(nodes.steps_s):
+            found.append((node + 1, nodes.steps_s[number]))
         else:
             for successor in lane.successors:
                 if successor in self._graph.lanes:
                     gap = np.hypot(*(self._graph.lanes[successor].points[0, :2] - lane.points[-1, :2]))
-                    yield (successor, 0), float(gap) / lane.speed_limit_mps
-        for change, cost in self.changes(node):
-            yield change.arrival, cost
+                    found.append((self._nodes_of(successor).first, float(gap) / lane.speed_limit_mps))
+        found += [(change.arrival, cost) for change, cost in self._changes(node)]
+        return found
 
-    def changes(self, node: Node) -> list[tuple[_Change, float]]:
+    def _changes(self, node: Node) -> list[tuple[_Change, float]]:
         """The lane changes that may begin at `node`, with their costs."""
-        if node not in self._changes:
-            lane = self._graph.lanes[node[0]]
-            sides = ((lane.left, lane.left_change), (lane.right, lane.right_change))
-            self._changes[node] = [
-                found
-                for other, allowed in sides
-                if other is not None and other in self._graph.lanes
-                for found in self._change(node, lane, self._graph.lanes[other], allowed)
-            ]
-        return self._changes[node]
+        nodes = self._nodes[node]
+        if nodes.changes is None:
+            lane = nodes.lane
+            nodes.changes = [[] for _ in nodes.s_m]
+            for other, allowed in ((lane.left, lane.left_change), (lane.right, lane.right_change)):
+                if other is not None and other in self._graph.lanes:
+                    for number, change, cost in self._changes_to(nodes, self._nodes_of(other), allowed):
+                        nodes.changes[number].append((change, cost))
+        return nodes.changes[node - nodes.first]
 
-    def _change(
-        self, node: Node, lane: Lane, other: Lane, allowed: NDArray[np.bool_]
-    ) -> Iterator[tuple[_Change, float]]:
-        config = self._config
-        start_s = float(self.node_arc_lengths(lane.key)[node[1]])
-        first = int(np.searchsorted(lane.s_m, start_s - 1e-6))
-        barred = np.flatnonzero(~allowed[first:])
-        last = first + int(barred[0]) - 1 if len(barred) else len(allowed) - 1
-        room = float(lane.s_m[last]) - start_s if last >= first else 0.0
-        wanted = float(
-            np.clip(
-                lane.speed_limit_mps * config.lane_change_time_s, config.lane_change_min_m, config.lane_change_max_m
-            )
+    def _changes_to(
+        self, here: _LaneNodes, there: _LaneNodes, allowed: NDArray[np.bool_]
+    ) -> Iterator[tuple[int, _Change, float]]:
+        """The changes from one lane to another: at which of the lane's nodes each begins, and its cost."""
+        config, lane, other = self._config, here.lane, there.lane
+        first = np.searchsorted(lane.s_m, here.s_m - 1e-6)
+        barred = np.append(np.flatnonzero(~allowed), len(allowed))
+        last = barred[np.searchsorted(barred, first)] - 1
+        room = np.where(last >= first, lane.s_m[last] - here.s_m, 0.0)
+        wanted = min(
+            max(lane.speed_limit_mps * config.lane_change_time_s, config.lane_change_min_m), config.lane_change_max_m
         )
-        length = min(wanted, room)
-        if length < config.lane_change_min_m:
-            return
-        other_start, other_end = (_beside(other, lane, s) for s in (start_s, start_s + length))
-        node_arc_lengths = self.node_arc_lengths(other.key)
-        arrival = int(np.searchsorted(node_arc_lengths, other_end - 1e-6))
-        if arrival >= len(node_arc_lengths) or other_end - other_start < 0.5 * length:
-            return
-        here, there = self.position(node), self.position((other.key, arrival))
-        on = max(0.0, float(node_arc_lengths[arrival]) - other_end) / other.speed_limit_mps
-        driven = max(
-            length / lane.speed_limit_mps + on, np.hypot(there[0] - here[0], there[1] - here[1]) / self.speed_max_mps
-        )
-        change = _Change(start_s + length, other.key, other_start, other_end, (other.key, arrival))
-        yield change, float(driven) + config.lane_change_cost_s
+        length = np.minimum(wanted, room)
+        begins = np.flatnonzero(length >= config.lane_change_min_m)
+        start, length = here.s_m[begins], length[begins]
+        other_start, other_end = _beside(other, lane, start), _beside(other, lane, start + length)
+        arrival = np.searchsorted(there.s_m, other_end - 1e-6)
+        fits = (arrival < len(there.s_m)) & (other_end - other_start >= 0.5 * length)
+        begins, start, length, arrival = begins[fits], start[fits], length[fits], arrival[fits]
+        other_start, other_end = other_start[fits], other_end[fits]
+        on = np.maximum(0.0, there.s_m[arrival] - other_end) / other.speed_limit_mps
+        chord = np.hypot(*(there.xy_m[arrival] - here.xy_m[begins]).T)
+        driven = np.maximum(length / lane.speed_limit_mps + on, chord / self.speed_max_mps)
+        rows = (begins, start + length, other_start, other_end, arrival, driven + config.lane_change_cost_s)
+        for number, end, beside_start, beside_end, at, cost in zip(*(row.tolist() for row in rows), strict=True):
+            yield number, _Change(end, other.key, beside_start, beside_end, there.first + at), cost
 
     def pieces(self, path: Sequence[Node]) -> list[RoutePiece]:
         """The lanes and lane changes along a path of nodes."""
         result: list[RoutePiece] = []
         for here, there in pairwise(path):
-            s = float(self.node_arc_lengths(here[0])[here[1]])
-            s_next = float(self.node_arc_lengths(there[0])[there[1]])
-            if here[0] == there[0] and there[1] == here[1] + 1:
-                _extend(result, here[0], s, s_next)
+            key, next_key = self._nodes[here].lane.key, self._nodes[there].lane.key
+            s, s_next = self._s_m(here), self._s_m(there)
+            if key == next_key and there == here + 1:
+                _extend(result, key, s, s_next)
                 continue
-            change = next((c for c, _ in self.changes(here) if c.arrival == there), None)
+            change = next((c for c, _ in self._changes(here) if c.arrival == there), None)
             if change is not None:
                 result.append(
-                    RoutePiece(there[0], change.other_start_s_m, change.other_end_s_m, here[0], s, change.end_s_m)
+                    RoutePiece(next_key, change.other_start_s_m, change.other_end_s_m, key, s, change.end_s_m)
                 )
-                _extend(result, there[0], change.other_end_s_m, s_next)
+                _extend(result, next_key, change.other_end_s_m, s_next)
         return result
+
+    def _s_m(self, node: Node) -> float:
+        nodes = self._nodes[node]
+        return float(nodes.s_m[node - nodes.first])
 
 
 def _extend(pieces: list[RoutePiece], key: LaneKey, start_s_m: float, end_s_m: float) -> None:
@@ -178,10 +203,11 @@ def _extend(pieces: list[RoutePiece], key: LaneKey, start_s_m: float, end_s_m: f
     pieces.append(RoutePiece(key, start_s_m, end_s_m))
 
 
-def _beside(other: Lane, lane: Lane, s_m: float) -> float:
-    """Arc length on `other` beside the place at `s_m` on `lane`."""
+def _beside(other: Lane, lane: Lane, s_m: Float) -> Float:
+    """Arc lengths (N,) on `other` beside the places at `s_m` (N,) on `lane`."""
     x, y, _ = lane.curve.pose_at(s_m)
-    return min(max(float(other.curve.project(x, y).s_m), 0.0), other.length_m)
+    rows = np.array([other.curve.nearest(*place) for place in zip(x.tolist(), y.tolist(), strict=True)], dtype=np.int64)
+    return np.clip(other.curve.project(x, y, rows).s_m, 0.0, other.length_m)
 
 
 def find_route(
@@ -235,7 +261,7 @@ def _search_path(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> tuple
 
     def heuristic(node: Node) -> float:
         x, y = search.position(node)
-        return float(np.hypot(gx - x, gy - y)) / search.speed_max_mps
+        return hypot(gx - x, gy - y) / search.speed_max_mps
 
     return shortest_path(search.node(here.lane, here.s_m), goal, search.edges, heuristic)
 

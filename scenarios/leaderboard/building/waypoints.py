@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from math import hypot
 
 import numpy as np
 
@@ -127,7 +128,7 @@ def _leg_s(search: LaneSearch, here: LaneMatch, there: LaneMatch) -> float:
 
 def _distance_m(search: LaneSearch, node: Node, x: float, y: float) -> float:
     at = search.position(node)
-    return float(np.hypot(at[0] - x, at[1] - y))
+    return hypot(at[0] - x, at[1] - y)
 
 
 def _off_centre_s(match: LaneMatch, some: Sequence[LaneMatch]) -> float:
