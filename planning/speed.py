@@ -6,6 +6,7 @@ over time, taking the lowest acceleration that the reference, the stops and the 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,9 +15,7 @@ from numpy.typing import NDArray
 
 from av_core.types import Constraint, Float
 from planning.config import SpeedConfig
-
-_CREEPING_MPS = 1.0
-"""A slower ego creeps."""
+from planning.speed_kernel import FIRST_LEADER, LEADER, LIMIT, LIMIT_NAMES, STOP, integrate
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,17 +106,6 @@ def forward_times(reference: SpeedReference, speed_mps: float, stop_s_m: float, 
     return times
 
 
-def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: float) -> float:
-    """Gipps' safe speed: the ego can still stop behind a leader that brakes.
-
-    Both brake with `decel_mps2`, the ego after `response_s`.
-
-    Gipps (1981), "A behavioural car-following model for computer simulation".
-    """
-    lag = decel_mps2 * response_s
-    return max(0.0, -lag + float(np.sqrt(max(0.0, lag * lag + ahead_mps**2 + 2.0 * decel_mps2 * gap_m))))
-
-
 def integrate_motion(
     ceiling: SpeedCeiling,
     stops: Sequence[StopTarget],
@@ -128,118 +116,25 @@ def integrate_motion(
     """Integrate the motion forward in time from `start` = (arc length, speed, acceleration) under all constraints."""
     reference = backward_pass(ceiling, config)
     stop = min(stops, key=lambda target: target.s_m, default=None)
-    binding = _ConstraintSelector(reference, ceiling, stop, leaders, config)
-    s, v, a = start
-    dt = config.step_s
-    count = round(config.horizon_s / dt) + 1
-    rows = np.zeros((count, 3))
-    constraint, is_accelerating = binding.now(s, v)
-    for i in range(count):
-        rows[i] = s, v, a
-        wanted, jerk, _ = binding.accel(s, v, i * dt)
-        wanted = min(wanted, config.accel_max_mps2)
-        a = min(max(wanted, a - jerk * dt), a + jerk * dt)
-        if v + a * dt < 0.0:
-            a = -v / dt
-        s += v * dt + 0.5 * a * dt * dt
-        v = max(0.0, v + a * dt)
-    rows[0, 2] = (rows[1, 1] - rows[0, 1]) / dt
-    return Motion(
-        np.arange(count, dtype=np.float64) * dt, rows[:, 0], rows[:, 1], rows[:, 2], constraint, is_accelerating
+    limits = np.array([tuple(getattr(config, name) for name in LIMIT_NAMES)], dtype=LIMIT)
+    ahead = np.array([(leader.origin_s_m, leader.speed_mps) for leader in leaders], dtype=LEADER)
+    first, step = float(reference.s_m[0]), float(reference.s_m[1] - reference.s_m[0])
+    rows = np.empty((round(config.horizon_s / config.step_s) + 1, 3))
+    if not all(map(math.isfinite, start)):
+        raise ValueError(f"no motion starts from (arc length, speed, acceleration) = {start}")
+    wanted, binding = integrate(
+        reference.speed_mps, first, step, np.inf if stop is None else stop.s_m, ahead, limits, *start, rows
     )
-
-
-class _ConstraintSelector:
-    """Finds the constraint that asks for the lowest acceleration at a given place, speed and time."""
-
-    def __init__(
-        self,
-        reference: SpeedReference,
-        ceiling: SpeedCeiling,
-        stop: StopTarget | None,
-        leaders: Sequence[Leader],
-        config: SpeedConfig,
-    ) -> None:
-        self._speed = reference.speed_mps.tolist()
-        self._first = float(reference.s_m[0])
-        self._step = float(reference.s_m[1] - reference.s_m[0])
-        self._reference, self._ceiling = reference, ceiling
-        self._stop, self._leaders, self._config = stop, leaders, config
-
-    def now(self, s: float, v: float) -> tuple[Constraint, bool]:
-        """What limits the speed at the start, and whether the ego's own acceleration limits it more."""
-        wanted, _, binding = self.accel(s, v, 0.0)
-        if isinstance(binding, StopTarget):
-            cause, at_s = binding.cause, binding.s_m
-        elif isinstance(binding, Leader):
-            cause, at_s = binding.cause, binding.origin_s_m
-        else:
-            row = int(self._reference.binding[binding])
-            cause, at_s = self._ceiling.cause(row), float(self._reference.s_m[row])
-        return replace(cause, distance_m=max(at_s - s, 0.0)), wanted > self._config.accel_max_mps2
-
-    def accel(self, s: float, v: float, t: float) -> tuple[float, float, int | StopTarget | Leader]:
-        """(wanted acceleration, jerk limit, what asks for it: a row of the reference, a stop or a leader)."""
-        config = self._config
-        # Use the target speed one response time ahead if it is lower than here: slow down early, speed up late.
-        here, row = self._reference_speed(s)
-        there, row_there = self._reference_speed(s + v * config.response_s)
-        target, row = (there, row_there) if there < here else (here, row)
-        wanted = max((target - v) / config.response_s, -config.decel_firm_mps2)
-        binding: int | StopTarget | Leader = row
-        emergency = False
-        if self._stop is not None:
-            gap = self._stop.s_m - s
-            brake, hard = self._accel_for_gap(
-                gap, v, 0.0, (config.stop_response_s, config.response_s), config.emergency_room_m
-            )
-            if brake < wanted:
-                wanted, emergency, binding = brake, hard, self._stop
-        for leader in self._leaders:
-            # A slow ego waits until one that almost touches it is away: the measured speed says too little.
-            is_at_it = leader.origin_s_m - s < config.emergency_room_m and v < _CREEPING_MPS
-            ahead_mps = 0.0 if is_at_it else leader.speed_mps
-            gap = leader.origin_s_m + ahead_mps * t - s
-            brake, hard = self._accel_for_gap(
-                gap - config.standstill_gap_m,
-                v,
-                ahead_mps,
-                (self._headway_s(ahead_mps), config.following_response_s),
-                config.standstill_gap_m - config.emergency_room_m,
-            )
-            if brake < wanted:
-                wanted, emergency, binding = brake, hard, leader
-        jerk = config.jerk_emergency_mps3 if emergency else config.jerk_max_mps3
-        return wanted, jerk, binding
-
-    def _headway_s(self, ahead_mps: float) -> float:
-        """Time headway: full behind a moving leader. A standing one cannot brake, so the response time is enough."""
-        config = self._config
-        share = min(ahead_mps / config.headway_full_mps, 1.0)
-        return config.stop_response_s + share * (config.headway_s - config.stop_response_s)
-
-    def _reference_speed(self, s: float) -> tuple[float, int]:
-        place = (s - self._first) / self._step
-        low = min(max(int(place), 0), len(self._speed) - 2)
-        part = min(max(place - low, 0.0), 1.0)
-        return self._speed[low] + part * (self._speed[low + 1] - self._speed[low]), low
-
-    def _accel_for_gap(
-        self, gap: float, v: float, ahead: float, times_s: tuple[float, float], room: float
-    ) -> tuple[float, bool]:
-        """(acceleration, whether it is an emergency) to keep `gap`; an emergency may use up `room` beyond it."""
-        headway, response = times_s
-        config = self._config
-        safe = safe_speed(gap, ahead, headway, config.decel_comfort_mps2)
-        closing = v - ahead
-        # The rate at which the safe speed falls as the gap closes, plus feedback on the difference: this follows the
-        # safe speed without lag. Feedback alone would overrun the stop by decel * response.
-        slope = config.decel_comfort_mps2 / (safe + config.decel_comfort_mps2 * headway)
-        wanted = -slope * closing + (safe - v) / response
-        if v < 0.05 or closing <= 0.0:
-            return max(wanted, -config.decel_firm_mps2), False
-        # The deceleration to stop, or to match a leader's speed, if part of the gap to be kept may be used up.
-        needed = closing**2 / (2.0 * max(gap + room, 0.02))
-        if needed > config.decel_firm_mps2:
-            return -min(needed * config.emergency_factor, config.decel_emergency_mps2), True
-        return max(wanted, -config.decel_firm_mps2), False
+    if binding == STOP:
+        assert stop is not None
+        cause, at_s = stop.cause, stop.s_m
+    elif binding < STOP:
+        leader = leaders[FIRST_LEADER - binding]
+        cause, at_s = leader.cause, leader.origin_s_m
+    else:
+        row = int(reference.binding[binding])
+        cause, at_s = ceiling.cause(row), float(reference.s_m[row])
+    rows[0, 2] = (rows[1, 1] - rows[0, 1]) / config.step_s
+    time_s = np.arange(len(rows), dtype=np.float64) * config.step_s
+    constraint = replace(cause, distance_m=max(at_s - start[0], 0.0))
+    return Motion(time_s, rows[:, 0], rows[:, 1], rows[:, 2], constraint, wanted > config.accel_max_mps2)

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from av_core.types import Constraint, ConstraintKind, LightState, TrafficLightView
 from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
 from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
-from planning.speed import Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion, safe_speed
+from planning.speed import Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion
+from planning.speed_kernel import safe_speed
 
 BEHAVIOR = BehaviorConfig()
 SPEED = SpeedConfig()
