@@ -205,6 +205,12 @@ def test_stops_short_of_the_target_whenever_comfort_allows(v: float, distance: f
     assert lowest >= -SPEED.decel_firm_mps2 - 0.3
 
 
+@pytest.mark.parametrize("start", [(np.nan, 5.0, 0.0), (0.0, np.inf, 0.0), (0.0, 5.0, np.nan)])
+def test_a_start_that_is_not_finite_is_refused(start: tuple[float, float, float]) -> None:
+    with pytest.raises(ValueError, match="no motion starts from"):
+        integrate_motion(flat(np.full(100, 15.0)), [], [], start, SPEED)
+
+
 @given(st.floats(0, 100), st.floats(0, 30))
 def test_safe_speed_leaves_room_to_stop(gap: float, ahead: float) -> None:
     v = safe_speed(gap, ahead, 1.2, 2.5)
