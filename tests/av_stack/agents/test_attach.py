@@ -121,11 +121,11 @@ def test_an_ego_that_is_destroyed_ends_the_command(city_server: Address, other: 
 
 
 def test_the_ego_stands_at_the_goal(city_server: Address, other: OtherClient) -> None:
-    with attached(city_server, "--goal", "275,-198.25") as process:
+    with attached(city_server, "--goal", "264,-198.25") as process:
         said = "".join(process.communicate(timeout=90.0))
     assert process.returncode == 0, said
     assert "released: arrived" in said
-    assert other.ego.get_location().x == pytest.approx(275.0, abs=5.0)
+    assert other.ego.get_location().x == pytest.approx(264.0, abs=5.0)
     assert other.sensors() == []
 
 

@@ -135,11 +135,11 @@ def test_a_flow_and_its_end(city_server: Address) -> None:
 def test_a_signal_is_held_and_let_go(city_server: Address) -> None:
     with closing(Play(city_server)) as plain:
         lights = sorted(plain.play(0.1).lights)
-    hold = {"signal": {"ids": lights[:2], "state": "green", "for_s": 30.0}}
+    hold = {"signal": {"ids": lights[:2], "state": "green", "for_s": 16.0}}
     with closing(Play(city_server, events=[event({"time_s": 0.2}, hold)])) as play:
-        play.play(25.0)
+        play.play(15.0)  # by themselves, lights are green for 10 s
         assert all(truth.lights[light] is LightState.GREEN for truth in play.seen[8:] for light in lights[:2])
-        play.play(30.0)
+        play.play(20.0)
         assert {truth.lights[lights[0]] for truth in play.seen[-400:]} > {LightState.GREEN}
 
 
