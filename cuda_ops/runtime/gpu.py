@@ -13,7 +13,7 @@ import torch
 from cuda_ops.errors import CompilerMissingError, CudaOpsError
 from cuda_ops.runtime.compiler import INSTALL_HINT, KernelSource, compile_cubin, compile_instance, toolkit_version
 from cuda_ops.runtime.control import control
-from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3, Ptr
+from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Dim3, Ptr, TensorMap
 from cuda_ops.runtime.prepared import PreparedLaunch
 
 LOG = logging.getLogger(__name__)
@@ -83,11 +83,25 @@ class GpuLauncher:
     ) -> None:
         from cuda.core import launch
 
+        if any(isinstance(argument, TensorMap) for argument in arguments):
+            self._launch_with_maps(kernel, grid, block, arguments, shared_bytes, cluster)
+            return
         stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
         config = _config(grid, block, shared_bytes, cooperative, early and self._can_start_early, cluster)
         if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
             self._ask_for_shared(kernel, shared_bytes)
         launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
+
+    def _launch_with_maps(
+        self, kernel: str, grid: Dim3, block: int, arguments: Sequence[Argument], shared_bytes: int, cluster: int
+    ) -> None:
+        arrays = {
+            place: argument.array
+            for place, argument in enumerate(arguments)
+            if isinstance(argument, Ptr | TensorMap) and argument.array is not None
+        }
+        start = self.prepare(kernel, grid, block, arguments, list(arrays), shared_bytes, cluster)
+        start(*[array.data_ptr() for array in arrays.values()])
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
         key = (kernel, block, shared_bytes, cluster)
@@ -190,7 +204,7 @@ def _stream(handle: int) -> Any:
 def _c_value(argument: Argument) -> Any:
     if isinstance(argument, Ptr):
         return ctypes.c_void_p(0)
-    return _value(argument)
+    return argument if isinstance(argument, TensorMap) else _value(argument)
 
 
 def _value(argument: Argument) -> Any:

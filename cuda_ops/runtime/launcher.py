@@ -37,7 +37,26 @@ class Ptr:
     array: Any
 
 
-Argument = I32 | I64 | F32 | Ptr
+@dataclass(frozen=True, slots=True)
+class TensorMap:
+    """A matrix for the copy engine (TMA, sm_90), which copies boxes of it from or to shared memory.
+
+    The kernel takes it as `const __grid_constant__ av_tensor_map`. The matrix begins at a multiple of 16 bytes, and so
+    does each of its rows; a row of a box has `SWIZZLE_BYTES` or less. In shared memory the packs of 16 bytes of each
+    row are swizzled: in row r, pack p lies at p ^ (r % 8).
+    """
+
+    array: Any
+    element_bytes: int
+    rows: int
+    columns: int
+    box_rows: int
+    box_columns: int
+
+
+SWIZZLE_BYTES = 128
+
+Argument = I32 | I64 | F32 | Ptr | TensorMap
 
 
 class Launcher(Protocol):

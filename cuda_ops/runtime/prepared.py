@@ -11,10 +11,16 @@ from typing import Any
 import torch
 
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.runtime.launcher import Dim3
+from cuda_ops.runtime.launcher import Dim3, TensorMap
 
 CLUSTER_DIMENSION = 4
 """CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION."""
+MAP_BYTES, MAP_ALIGNMENT = 128, 64
+"""Of a CUtensorMap."""
+MAP_TYPES = {1: 0, 2: 1, 4: 2}
+"""CU_TENSOR_MAP_DATA_TYPE_UINT8, 16 and 32 by their bytes: the copy engine does not look into the elements."""
+SWIZZLE_128B, L2_PROMOTION_256B = 3, 3
+"""CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B."""
 INVALID_CONTEXT = 201
 """CUDA_ERROR_INVALID_CONTEXT: the thread has no context yet."""
 
@@ -49,19 +55,62 @@ class _Config(ctypes.Structure):
     )
 
 
+class _Map:
+    """The CUtensorMap of one argument: encoded when the matrix lies at another address than at the call before."""
+
+    __slots__ = ("_matrix", "_room", "address", "place")
+
+    def __init__(self, matrix: TensorMap) -> None:
+        self._matrix = matrix
+        self._room = (ctypes.c_char * (MAP_BYTES + MAP_ALIGNMENT))()
+        begin = ctypes.addressof(self._room)
+        self.place = begin + -begin % MAP_ALIGNMENT
+        self.address = 0
+
+    def point_to(self, address: int) -> None:
+        """Raises `CudaOpsError` with the driver's code where it does not take the matrix."""
+        one = self._matrix
+        sizes = (ctypes.c_uint64 * 2)(one.columns, one.rows)
+        pitch_bytes = (ctypes.c_uint64 * 1)(one.columns * one.element_bytes)
+        box, steps = (ctypes.c_uint32 * 2)(one.box_columns, one.box_rows), (ctypes.c_uint32 * 2)(1, 1)
+        error = _encode_map()(
+            self.place,
+            MAP_TYPES[one.element_bytes],
+            2,
+            address,
+            sizes,
+            pitch_bytes,
+            box,
+            steps,
+            0,
+            SWIZZLE_128B,
+            L2_PROMOTION_256B,
+            0,
+        )
+        if error:
+            raise CudaOpsError(f"the driver makes no tensor map of {one.rows} x {one.columns}: code {error}")
+        self.address = address
+
+
 class _Call:
     """The memory that one call passes to the driver: its configuration, its addresses, and where its arguments lie."""
 
-    __slots__ = ("_attribute", "_values", "addresses", "config", "config_pointer", "pointers")
+    __slots__ = ("_attribute", "_values", "addresses", "config", "config_pointer", "maps", "pointers")
 
     def __init__(
         self, grid: Dim3, block: int, cluster: int, values: list[Any], slots: Sequence[int], shared_bytes: int
     ) -> None:
         self.addresses = (ctypes.c_uint64 * len(slots))()
         self._values = values
-        places = [ctypes.addressof(value) for value in values]
+        self.maps: list[tuple[int, _Map]] = []
+        places = [0 if isinstance(value, TensorMap) else ctypes.addressof(value) for value in values]
         for number, slot in enumerate(slots):
-            places[slot] = ctypes.addressof(self.addresses) + number * ctypes.sizeof(ctypes.c_uint64)
+            if isinstance(values[slot], TensorMap):
+                one = _Map(values[slot])
+                places[slot] = one.place
+                self.maps.append((number, one))
+            else:
+                places[slot] = ctypes.addressof(self.addresses) + number * ctypes.sizeof(ctypes.c_uint64)
         self.pointers = (ctypes.c_void_p * len(places))(*places)
         self._attribute = _Attribute(CLUSTER_DIMENSION, b"", cluster, 1, 1, b"")
         attribute = ctypes.addressof(self._attribute)
@@ -72,7 +121,8 @@ class _Call:
 class PreparedLaunch:
     """One kernel on one device, its configuration and its arguments; `slots` holds the places of the addresses.
 
-    `arguments` are ctypes values, which belong to this object from now on. `kernel` is the driver's handle. Threads may
+    `arguments` are ctypes values, which belong to this object from now on, and tensor maps, each of which has a slot:
+    the driver encodes a matrix's address into its map when it has changed. `kernel` is the driver's handle. Threads may
     call it at once: each call has memory of its own, which it takes from a list and puts back. Both are one step of the
     interpreter, at an eighth of a lock's cost (47 ns, not 391).
     """
@@ -108,6 +158,9 @@ class PreparedLaunch:
             call = _Call(*self._shape)
         call.config.stream = self._stream_of(self._device)
         self._fill(call.addresses, 0, *addresses)
+        for number, one in call.maps:
+            if one.address != addresses[number]:
+                one.point_to(addresses[number])
         error = self._launch(call.config_pointer, self._kernel, call.pointers, None)
         if error == INVALID_CONTEXT:
             enter_context(self._device)
@@ -138,4 +191,14 @@ def _launch_kernel() -> Any:
     """cuLaunchKernelEx; the interpreter's lock is held, since the call does not wait."""
     function = ctypes.PyDLL("libcuda.so.1").cuLaunchKernelEx
     function.restype = ctypes.c_int
+    return function
+
+
+@cache
+def _encode_map() -> Any:
+    """cuTensorMapEncodeTiled."""
+    function = ctypes.PyDLL("libcuda.so.1").cuTensorMapEncodeTiled
+    function.restype = ctypes.c_int
+    integer, pointer = ctypes.c_int, ctypes.c_void_p
+    function.argtypes = (pointer, integer, ctypes.c_uint32, pointer, *[pointer] * 4, *[integer] * 4)
     return function
