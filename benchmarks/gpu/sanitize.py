@@ -34,8 +34,11 @@ from cuda_ops.lab.op import lab_mask
 from cuda_ops.lanes.host import GroundCamera, GroundGrid
 from cuda_ops.lanes.op import colour_mask, ground_mask
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Problem
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
+from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.operators import OPERATORS
+from cuda_ops.library.run import architecture
 from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
@@ -107,6 +110,16 @@ def climb_ladders() -> None:
         for version in case.ladder.versions:
             if version.can_run(problem_of(case)):
                 OPERATORS[case.ladder.name](*inputs, version=version.number)
+    multiply_as_they_lie()
+
+
+def multiply_as_they_lie() -> None:
+    """Run every version of the half-precision product on transposed matrices, with a bias."""
+    a, b = (torch.randn(264, 264, device="cuda").bfloat16() for _ in range(2))
+    for version in MATMUL_HALF.versions:
+        if version.can_run(Problem(BFLOAT16, 264, 264, 8, architecture(0), depth=264)):
+            for one, other in ((a, b.T), (a.T, b), (a.T, b.T)):
+                matmul_half(one, other, a[0], version.number)
 
 
 def library_cases() -> list[Case]:

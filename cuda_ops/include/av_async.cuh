@@ -22,11 +22,12 @@ template <class T, int LANES> __device__ inline void av_copy_async(T* shared, co
 template <class T, int LANES> __device__ inline void av_copy_async_or_zero(T* shared, const T* global, bool is_there) {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
     constexpr int BYTES = sizeof(T) * LANES;
-    static_assert(BYTES >= 4, "there is no instruction for fewer bytes");
     const unsigned to = unsigned(__cvta_generic_to_shared(shared));
     const int bytes = is_there ? BYTES : 0;
     if constexpr (BYTES == 16) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"(global), "r"(bytes) : "memory");
+    } else if constexpr (BYTES < 4) {
+        av_store<T, LANES>(shared, is_there ? av_load<T, LANES>(global) : av_pack<T, LANES>{});
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(to), "l"(global), "n"(BYTES), "r"(bytes) : "memory");
     }

@@ -2,7 +2,7 @@
 // memory that run beside them. The CPU version exchanges registers between the lanes of a warp. Before sm_80 the copies
 // are synchronous.
 #pragma once
-#include "av_cuda.cuh"
+#include "av_vector.cuh"
 
 #if defined(AV_ON_CPU)
 // Copies 16 bytes from `from`, or writes zeros if not `is_there`; `from` need not be a valid address then.
@@ -19,10 +19,22 @@ inline void av_load_matrices(uint32_t (&r)[4], const void* row) {
     }
 }
 
-inline float shim_half_of(uint32_t pair, int which) { return shim_half_value(uint16_t(which ? pair >> 16 : pair)); }
+inline void av_load_matrices_transposed(uint32_t (&r)[4], const void* row) {
+    for (int i = 0; i < 4; ++i) {
+        uint32_t half[2];
+        for (int k = 0; k < 2; ++k) {
+            const uint64_t other =
+                __shfl_sync(AV_FULL_WARP, reinterpret_cast<uint64_t>(row), 8 * i + 2 * (av_lane() % 4) + k);
+            half[k] = reinterpret_cast<const uint16_t*>(other)[av_lane() / 4];
+        }
+        r[i] = half[0] | half[1] << 16;
+    }
+}
+
 struct ShimOperands {
     uint32_t a[4], b[2];
 };
+template <class T = av_half>
 inline void av_multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
     ShimOperands own = {{a[0], a[1], a[2], a[3]}, {b0, b1}};
     shim::exchange(AV_FULL_WARP, reinterpret_cast<uint64_t>(&own), [&](uint64_t* of_lane, unsigned) {
@@ -30,8 +42,8 @@ inline void av_multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, 
         for (int j = 0; j < 4; ++j) {
             const int row = av_lane() / 4, column = 2 * (av_lane() % 4) + j % 2;
             for (int k = 0; k < 16; ++k)
-                c[j] += shim_half_of(operands(row * 4 + k % 8 / 2)->a[j / 2 + 2 * (k / 8)], k % 2) *
-                        shim_half_of(operands(column * 4 + k % 8 / 2)->b[k / 8], k % 2);
+                c[j] += av_word_value(T{}, operands(row * 4 + k % 8 / 2)->a[j / 2 + 2 * (k / 8)], k % 2) *
+                        av_word_value(T{}, operands(column * 4 + k % 8 / 2)->b[k / 8], k % 2);
         }
         return 0;
     });
@@ -69,8 +81,28 @@ __device__ inline void av_load_matrices(uint32_t (&r)[4], const void* row) {
                  : "memory");
 }
 
-// c (16x8) += a (16x16) * b (16x8), in the layout of mma.m16n8k16.
-__device__ inline void av_multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+// The same, but a lane gets the elements of the transposed matrices, which lie in rows 2 (lane % 4) and the next, at lane / 4.
+__device__ inline void av_load_matrices_transposed(uint32_t (&r)[4], const void* row) {
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(av_shared_address(row))
+                 : "memory");
+}
+
+// c (16x8) += a (16x16) * b (16x8), in the layout of mma.m16n8k16; of av_half, or of av_bf16 from sm_80 on.
+template <class T = av_half>
+__device__ inline void av_multiply_add(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1);
+template <>
+__device__ inline void av_multiply_add<av_bf16>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
+#if __CUDA_ARCH__ >= 800
+    asm(
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+#endif
+}
+template <>
+__device__ inline void av_multiply_add<av_half>(float (&c)[4], const uint32_t (&a)[4], uint32_t b0, uint32_t b1) {
 #if __CUDA_ARCH__ >= 800
     asm(
         "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"

@@ -6,6 +6,8 @@ from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.matmul.ladder import MATMUL
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
+from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from cuda_ops.library.norm_residual.ladder import RESIDUAL_LAYER_NORM, RESIDUAL_RMS_NORM
@@ -36,4 +38,6 @@ LADDERS = (
     LAYER_NORM_BACKWARD,
     RMS_NORM_BACKWARD,
     MATMUL,
+    MATMUL_HALF,
+    MATMUL_PARTS,
 )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import gcd
 from typing import Any
 
 from cuda_ops.errors import CudaOpsError
@@ -37,7 +38,8 @@ class Problem:
 
     Every row of every array begins at a multiple of `lanes` elements, and `columns` is a multiple of `lanes` unless the
     operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90. A product of matrices has
-    `rows` x `depth` and `depth` x `columns` elements as its arguments.
+    `rows` x `depth` and `depth` x `columns` elements as its arguments `a` and `b`; a transposed one lies in memory with
+    its columns, not its rows, one behind the other.
     """
 
     element: Element
@@ -47,6 +49,8 @@ class Problem:
     architecture: int
     epsilon: float = 0.0
     depth: int = 0
+    a_is_transposed: bool = False
+    b_is_transposed: bool = False
 
     @property
     def count(self) -> int:
@@ -76,8 +80,10 @@ class Version:
     elements: tuple[Element, ...] = ELEMENTS
     fused_multiply_add: bool = True
     """Compiler option: products and sums may be rounded once."""
+    has_cpu_form: bool = True
+    """Whether its source also runs on the CPU, in the tests: not where it needs the copy engine (TMA)."""
     instructions: tuple[str, ...] = ()
-    """Machine instructions of sm_90 that the version is about, for float32 and full packs."""
+    """Machine instructions of sm_90 that the version is about, for the first of `elements` and full packs."""
 
     def can_run(self, problem: Problem) -> bool:
         """Whether the GPU, the element type and the problem's size suit the version."""
@@ -115,6 +121,8 @@ class Ladder:
     """Whether the operator takes arrays as flat lists of elements, without rows."""
     is_product: bool = False
     """Whether the operator multiplies matrices, so that arithmetic bounds it and not memory."""
+    tensor_products: int = 0
+    """Multiply-adds that tensor cores do in half precision for each one of the formula; 0 where they do none."""
     results: Mapping[str, Callable[[Problem], int]] = field(default_factory=lambda: {"out": whole})
     """The number of elements of each array that the operator writes."""
     scratch: Mapping[str, Callable[[Problem], int]] = field(default_factory=dict)
@@ -158,6 +166,12 @@ class Ladder:
     def source(self, version: Version) -> str:
         """The name of the version's `KernelSource`."""
         return f"library/{self.folder}/v{version.number}_{version.name}"
+
+
+def line_of(rows: int, columns: int, depth: int = 0, transposed: tuple[bool, bool] = (False, False)) -> int:
+    """The greatest length of which each array's lines in memory are a multiple, in elements: rows, or matrices."""
+    of_a, of_b = transposed
+    return gcd(columns, rows if of_a else depth, depth if of_b else columns)
 
 
 def lanes_for(element: Element, addresses: Sequence[int], columns: int | None = None) -> int:

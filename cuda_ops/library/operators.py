@@ -8,6 +8,8 @@ from typing import Any
 from cuda_ops.library.activation.op import relu, relu_backward, sigmoid, sigmoid_backward
 from cuda_ops.library.add.op import add
 from cuda_ops.library.matmul.op import matmul
+from cuda_ops.library.matmul_half.op import matmul_half
+from cuda_ops.library.matmul_parts.op import matmul_parts
 from cuda_ops.library.norm.op import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
@@ -36,4 +38,6 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "layer_norm_backward": layer_norm_backward,
     "rms_norm_backward": rms_norm_backward,
     "matmul": matmul,
+    "matmul_half": matmul_half,
+    "matmul_parts": matmul_parts,
 }

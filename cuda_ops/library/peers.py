@@ -47,6 +47,8 @@ TORCH: dict[str, Callable[..., Any]] = {
         gradient, x, x.shape[-1:], scale, weight, [True, True]
     ),
     "matmul": torch.mm,
+    "matmul_half": torch.mm,
+    "matmul_parts": torch.mm,
 }
 
 

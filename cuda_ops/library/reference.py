@@ -40,6 +40,12 @@ def matmul(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     return (a.double() @ b.double()).to(a.dtype)
 
 
+def matmul_half(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The product of two matrices, plus `bias` for each column."""
+    exact = a.double() @ b.double()
+    return (exact if bias is None else exact + bias.double()).to(a.dtype)
+
+
 def softmax(x: torch.Tensor) -> torch.Tensor:
     """Softmax over the last dimension."""
     return torch.softmax(x.double(), -1).to(x.dtype)

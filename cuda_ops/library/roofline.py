@@ -2,7 +2,8 @@
 
 A call does I operations for each byte that it has to move, its arithmetic intensity. Memory that delivers B bytes per
 second allows I * B operations per second, and the arithmetic units allow P: the roof is the smaller one of the two
-(Williams, Waterman and Patterson, 2009). They meet at I = P / B.
+(Williams, Waterman and Patterson, 2009). They meet at I = P / B. Products of half-precision matrices have a P of their
+own, that of the tensor cores.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
 
 FLOAT32_LANES = 128
 """Multiply-adds of float32 that one processor (SM) begins per clock, of sm_86 and later (sm_75 and sm_80: 64)."""
+HALF_LANES = 2048
+"""Multiply-adds of half precision that the tensor cores of one processor begin per clock, of sm_90."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +35,18 @@ class Roof:
     """The call that reached it."""
     float32_tflop_per_s: float
     """Multiply-adds of all processors at the highest recorded clock; two operations each."""
+    half_tflop_per_s: float
+    """The same of the tensor cores, in half precision."""
 
     @property
     def ridge(self) -> float:
         """Operations per byte from which on arithmetic is the limit."""
         return self.float32_tflop_per_s / self.memory_tb_per_s
 
-    def tflop_per_s(self, operations_per_byte: float) -> float:
-        """The most operations that the GPU can do at this intensity."""
-        return min(operations_per_byte * self.memory_tb_per_s, self.float32_tflop_per_s)
+    def tflop_per_s(self, operations_per_byte: float, tensor_products: int = 0) -> float:
+        """The most operations that the GPU can do at this intensity; `tensor_products` is the ladder's."""
+        most = self.half_tflop_per_s / tensor_products if tensor_products else self.float32_tflop_per_s
+        return min(operations_per_byte * self.memory_tb_per_s, most)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class Point:
     version: str
     operations_per_byte: float
     tb_per_s: float
+    tensor_products: int = 0
 
     @property
     def tflop_per_s(self) -> float:
@@ -62,7 +69,7 @@ class Point:
 
     def share(self, roof: Roof) -> float:
         """The rate as a part of what the roof allows."""
-        return self.tflop_per_s / roof.tflop_per_s(self.operations_per_byte)
+        return self.tflop_per_s / roof.tflop_per_s(self.operations_per_byte, self.tensor_products)
 
 
 def rows_of(run: dict[str, Any]) -> list[dict[str, Any]]:
@@ -85,12 +92,14 @@ def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
     clocks_mhz = [row["clock_mhz"] for row in rows if row["clock_mhz"] is not None]
     if not clocks_mhz:
         raise CudaOpsError("roofline: no row has a clock; was NVML missing when the benchmark ran?")
+    clock_tera = machine["processors"] * 2 * max(clocks_mhz) / 1e6
     return Roof(
         machine["gpu"],
         max(run["copy"]["tb_per_s"] for run in runs),
         fastest["tb_per_s"],
         f"{fastest['operator']}, {fastest['element']}, {fastest['contender']}",
-        machine["processors"] * FLOAT32_LANES * 2 * max(clocks_mhz) / 1e6,
+        clock_tera * FLOAT32_LANES,
+        clock_tera * HALF_LANES,
     )
 
 
@@ -115,7 +124,8 @@ def _point(row: dict[str, Any]) -> Point:
     problem = Problem(element, row["rows"], row["columns"], lanes, 90, depth=depth)
     intensity = ladder.operations(problem) / ladder.moved_bytes(problem)
     size = problem.rows, problem.columns, depth
-    return Point(ladder.name, element.name, *size, row["contender"], intensity, row["tb_per_s"])
+    rate = row["tb_per_s"]
+    return Point(ladder.name, element.name, *size, row["contender"], intensity, rate, ladder.tensor_products)
 
 
 def lines(points: Sequence[Point], roof: Roof) -> list[list[str]]:
@@ -161,6 +171,7 @@ def summary(roof: Roof) -> str:
     """The limits in one sentence."""
     return (
         f"{roof.gpu}: memory {roof.memory_tb_per_s:.2f} TB/s (the fastest call, {roof.memory_by}; torch's copy "
-        f"{roof.copy_tb_per_s:.2f}), float32 {roof.float32_tflop_per_s:.1f} TFLOP/s by its processors and clock; "
-        f"arithmetic is the limit from {roof.ridge:.1f} operations per byte on"
+        f"{roof.copy_tb_per_s:.2f}), float32 {roof.float32_tflop_per_s:.1f} TFLOP/s by its processors and clock, "
+        f"tensor cores {roof.half_tflop_per_s:.0f} in half precision; arithmetic is the limit from {roof.ridge:.1f} "
+        "operations per byte on"
     )

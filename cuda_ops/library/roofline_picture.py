@@ -11,7 +11,7 @@ from cuda_ops.library.roofline import Point, Roof
 WIDTH, HEIGHT = 900, 520
 LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 460
 """Edges of the plot, px."""
-INTENSITIES, RATES = (0.05, 5000.0), (0.05, 100.0)
+INTENSITIES, RATES = (0.05, 5000.0), (0.05, 2000.0)
 """Operations per byte and TFLOP/s at the edges."""
 HUES = 10
 """Operators whose colours differ by hue alone; the next ones are darker."""
@@ -56,7 +56,7 @@ def _axes() -> list[str]:
     for value in (0.1, 1.0, 10.0, 100.0, 1000.0):
         x = x_px(value)
         made += [_line(x, BOTTOM, x, TOP, "#dddddd"), _text(x, BOTTOM + 18, f"{value:g}", "middle")]
-    for value in (0.1, 1.0, 10.0, 100.0):
+    for value in (0.1, 1.0, 10.0, 100.0, 1000.0):
         y = y_px(value)
         made += [_line(LEFT, y, RIGHT, y, "#dddddd"), _text(LEFT - 8, y + 4, f"{value:g}", "end")]
     made.append(_text((LEFT + RIGHT) / 2, BOTTOM + 40, "operations per byte", "middle"))
@@ -66,11 +66,15 @@ def _axes() -> list[str]:
 
 def _roof(roof: Roof) -> list[str]:
     least, most = INTENSITIES
-    flat = y_px(roof.float32_tflop_per_s)
+    flat, high = y_px(roof.float32_tflop_per_s), y_px(roof.half_tflop_per_s)
+    high_ridge = x_px(roof.half_tflop_per_s / roof.memory_tb_per_s)
     copy_end = roof.float32_tflop_per_s / roof.copy_tb_per_s
     return [
         _line(x_px(least), y_px(least * roof.memory_tb_per_s), x_px(roof.ridge), flat, "black"),
         _line(x_px(roof.ridge), flat, x_px(most), flat, "black"),
+        _line(x_px(roof.ridge), flat, high_ridge, high, "black"),
+        _line(high_ridge, high, x_px(most), high, "black"),
+        _text(RIGHT, high - 6, f"tensor cores, half precision {roof.half_tflop_per_s:.0f} TFLOP/s", "end"),
         _line(x_px(least), y_px(least * roof.copy_tb_per_s), x_px(copy_end), flat, "#888888", 'stroke-dasharray="5 4"'),
         _text(RIGHT, flat - 6, f"float32 {roof.float32_tflop_per_s:.1f} TFLOP/s", "end"),
         _text(x_px(4.0), y_px(5.0 * roof.memory_tb_per_s), f"memory {roof.memory_tb_per_s:.2f} TB/s", "end"),

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from math import gcd
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, lanes_for
+from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, lanes_for, line_of
 from cuda_ops.library.recorder import Control, Launch, record
 from cuda_ops.runtime.gpu import GpuLauncher, launcher, why_no_gpu
-from cuda_ops.runtime.launcher import Ptr
+from cuda_ops.runtime.launcher import Ptr, TensorMap
 from cuda_ops.runtime.prepared import enter_context
 
 ELEMENT_OF = {getattr(torch, element.name): element for element in ELEMENTS}
@@ -60,17 +59,18 @@ def run(
     epsilon: float = 0.0,
     absent: tuple[str, ...] = (),
     depth: int = 0,
+    transposed: tuple[bool, bool] = (False, False),
 ) -> None:
     """Run version `version` (0: the fastest) on dense arrays at `addresses`, in the ladder's order.
 
     `x` is one of them, for their type and device. An array named in `absent` has the address 0. A flat operator has
-    one row, and a product of matrices a depth.
+    one row, and a product of matrices a depth; `transposed` says whether `a` and `b` lie in memory by columns.
     """
     low = 0
     for address in addresses:
         low |= address
     device = x.get_device()
-    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent, depth)
+    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent, depth, transposed)
     if device == torch._C._cuda_getDevice():
         start(*addresses)
     else:
@@ -90,6 +90,7 @@ def prepare(
     epsilon: float,
     absent: tuple[str, ...],
     depth: int = 0,
+    transposed: tuple[bool, bool] = (False, False),
 ) -> Start:
     """The launches of a version for these sizes, ready to be started.
 
@@ -97,8 +98,9 @@ def prepare(
     library does not have, or a version that cannot run.
     """
     element = _element(ladder.name, dtype)
-    lanes = lanes_for(element, [misaligned], None if ladder.is_flat else gcd(columns, depth))
-    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth)
+    line = None if ladder.is_flat else line_of(rows, columns, depth, transposed)
+    lanes = lanes_for(element, [misaligned], line)
+    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth, *transposed)
     chosen = ladder.choose(problem, version or None)
     enter_context(device)
     with torch.cuda.device(device):
@@ -120,7 +122,7 @@ def _start(kernels: GpuLauncher, launch: Launch, arrays: int) -> Start:
     pointers = {
         place: argument.array
         for place, argument in enumerate(launch.arguments)
-        if isinstance(argument, Ptr) and argument.array is not None
+        if isinstance(argument, Ptr | TensorMap) and argument.array is not None
     }
     prepared = kernels.prepare(
         launch.kernel, launch.grid, launch.block, launch.arguments, list(pointers), launch.shared_bytes, launch.cluster

@@ -19,8 +19,8 @@ MAP_BYTES, MAP_ALIGNMENT = 128, 64
 """Of a CUtensorMap."""
 MAP_TYPES = {1: 0, 2: 1, 4: 2}
 """CU_TENSOR_MAP_DATA_TYPE_UINT8, 16 and 32 by their bytes: the copy engine does not look into the elements."""
-SWIZZLE_128B, L2_PROMOTION_256B = 3, 3
-"""CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B."""
+SWIZZLE_128B, L2_PROMOTION_128B = 3, 2
+"""Of CUtensorMapSwizzle and CUtensorMapL2promotion; with 256 bytes, lines that begin anywhere are slower to come."""
 INVALID_CONTEXT = 201
 """CUDA_ERROR_INVALID_CONTEXT: the thread has no context yet."""
 
@@ -84,7 +84,7 @@ class _Map:
             steps,
             0,
             SWIZZLE_128B,
-            L2_PROMOTION_256B,
+            L2_PROMOTION_128B,
             0,
         )
         if error:

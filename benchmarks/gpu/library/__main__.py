@@ -11,7 +11,7 @@ import argparse
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +21,16 @@ import torch
 
 from benchmarks.gpu.library import cub, liger, records, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
-from benchmarks.gpu.library.shapes import Case, backward_cases, cases, inputs_for, problem_of, product_cases, shapes_of
+from benchmarks.gpu.library.shapes import (
+    Case,
+    backward_cases,
+    cases,
+    half_product_cases,
+    inputs_for,
+    problem_of,
+    product_cases,
+    shapes_of,
+)
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Problem
@@ -107,7 +116,8 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
     ours = OPERATORS[case.ladder.name]
     contenders: dict[str, rotating.Call] = {}
     for version in case.ladder.versions:
-        if version.can_run(problem) and (part == "rows" or version == case.ladder.choose(problem)):
+        is_wanted = (part == "rows" and not case.is_brief) or version == case.ladder.choose(problem)
+        if version.can_run(problem) and is_wanted:
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
     more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
@@ -125,6 +135,21 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
         for name, one in times.items()
     )
     print(f"{case.title()}: {case.ladder.unit} {summary}", flush=True)
+
+
+SUSTAINED_S = 2.0
+"""For which a contender runs on end."""
+
+
+def sustain_case(bench: Bench, case: Case) -> None:
+    """The rates of the default version and of torch, each for seconds on end, twice in turn, with clocks and power."""
+    sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
+    ours = OPERATORS[case.ladder.name]
+    contenders = {"ours": _on(sets, ours, {}), "torch": _on(sets, peers.TORCH[case.ladder.name], {})}
+    for name, time_us, clocks in rotating.on_end(contenders, len(sets), SUSTAINED_S):
+        row = case.named() | {"contender": name} | _rates(case, time_us) | clocks
+        bench.add("sustained", row)
+        print(f"{case.title()} on end: {row}", flush=True)
 
 
 def _rates(case: Case, median_us: float | None) -> dict[str, float | None]:
@@ -223,7 +248,8 @@ def time_copy(bench: Bench) -> None:
 def time_calls(bench: Bench) -> None:
     """CPU time of eager calls on tensors of 1,024 elements, ours and torch's, and of a launch by the driver alone."""
     for ladder in LADDERS:
-        case = Case(ladder, FLOAT32, 32, 32, depth=32) if ladder.is_product else Case(ladder, FLOAT32, 1, 1024)
+        element = ladder.elements[0]
+        case = Case(ladder, element, 32, 32, depth=32) if ladder.is_product else Case(ladder, element, 1, 1024)
         inputs = inputs_for(case, 0)
         more = [*inputs, *peers.more_for(ladder.name, inputs)]
         ours, peer = OPERATORS[ladder.name], peers.TORCH[ladder.name]
@@ -240,8 +266,8 @@ def time_calls(bench: Bench) -> None:
     bench.add("cpu_time", {"operator": "empty_like alone", "ours_us": rotating.cpu_us(lambda: torch.empty_like(x))})
 
 
-PARTS = ("cpu", "forward", "sweep", "cub", "compiled")
-"""What is measured by default: CPU times, all cases, other launch shapes, CUB, torch.compile."""
+PARTS = ("cpu", "forward", "sustained", "sweep", "cub", "compiled")
+"""What is measured by default: CPU times, all cases, some for seconds, other launch shapes, CUB, torch.compile."""
 
 
 def main() -> None:
@@ -250,7 +276,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=140.0)
     kind = parser.add_mutually_exclusive_group()
     kind.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
-    kind.add_argument("--products", action="store_true", help="the products of matrices instead of the operators")
+    kind.add_argument(
+        "--products", action="store_true", help="the products of float32 matrices instead of the operators"
+    )
+    kind.add_argument("--half-products", action="store_true", help="the products of half-precision matrices")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
@@ -258,11 +287,18 @@ def main() -> None:
     torch.use_deterministic_algorithms(False)
     bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
     bench.save()
-    chosen = backward_cases() if arguments.backward else product_cases() if arguments.products else cases()
-    measure(bench, list(chosen), arguments.parts.split(","))
+    measure(bench, list(_chosen(arguments)()), arguments.parts.split(","))
     bench.figures["took_s"] = round(time.perf_counter() - bench.begun, 1)
     bench.save()
     print(f"took {bench.figures['took_s']} s; {arguments.out}")
+
+
+def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
+    if arguments.backward:
+        return backward_cases
+    if arguments.products:
+        return product_cases
+    return half_product_cases if arguments.half_products else cases
 
 
 def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
@@ -276,6 +312,9 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
         bench.guard("CUB", lambda: cub.time_cub(bench))
     for case in chosen if "forward" in parts else []:
         bench.guard(case.title(), lambda: time_case(bench, case, "rows"))  # noqa: B023 - called here
+    for case in chosen if "sustained" in parts else []:
+        if case.is_sustained:
+            bench.guard(f"on end {case.title()}", lambda: sustain_case(bench, case))  # noqa: B023
     for case in chosen if "sweep" in parts else []:
         if case.is_swept:
             bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023

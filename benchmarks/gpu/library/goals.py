@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem, line_of
 from cuda_ops.library.roofline import rows_of
 
 COPY_H200_TB_PER_S = 4.28
@@ -58,8 +58,12 @@ GOALS = (
         for element in BOTH
     ),
 )
-PRODUCT_GOALS = {4096: 1.05, 8192: 1.05}
-"""Speed of a product of square float32 matrices, as a multiple of cuBLAS's without TF32."""
+PRODUCT_GOALS = {
+    ("matmul", "float32"): {4096: 1.05, 8192: 1.05},
+    ("matmul_half", "bfloat16"): {2048: 0.97, 4096: 0.97, 8192: 0.97},
+    ("matmul_parts", "float32"): {4096: 1.95, 8192: 1.95},
+}
+"""Speed of a product of square matrices, as a multiple of cuBLAS's (without TF32), by operator, type and size."""
 FUSED_GOAL = 1.9
 """LayerNorm and softmax in one, as a multiple of the speed of the two by torch.compile."""
 
@@ -68,8 +72,11 @@ def default_version(row: dict[str, Any]) -> str:
     """The contender of a row's case that runs if no version is named: "v2"."""
     element = next(element for element in ELEMENTS if element.name == row["element"])
     ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
-    lanes = PACK_BYTES // element.size_bytes
-    problem = Problem(element, row["rows"], row["columns"], lanes, ARCHITECTURE, depth=row.get("depth", 0))
+    lanes, depth, transposed = PACK_BYTES // element.size_bytes, row.get("depth", 0), row.get("transposed", "")
+    lies = "a" in transposed, "b" in transposed
+    while depth and line_of(row["rows"], row["columns"], depth, lies) % lanes:
+        lanes //= 2
+    problem = Problem(element, row["rows"], row["columns"], lanes, ARCHITECTURE, 0.0, depth, *lies)
     return f"v{ladder.choose(problem).number}"
 
 
@@ -125,20 +132,34 @@ def fused_table(figures: Figures) -> str:
 
 
 def products_table(runs: Sequence[Figures]) -> str:
-    """The products of float32 matrices, the default version beside cuBLAS: TFLOP/s."""
-    found: dict[tuple[int, int, int], dict[str, float]] = {}
+    """The products of matrices, the default version beside cuBLAS: TFLOP/s."""
+    found: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in (row for run in runs for row in rows_of(run) if row.get("tflop_per_s") is not None):
         name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
         if name is not None:
-            found.setdefault((row["rows"], row["columns"], row["depth"]), {})[name] = row["tflop_per_s"]
+            size = row["rows"], row["columns"], row["depth"]
+            key = row["operator"], row["element"], size, row.get("transposed", "")
+            found.setdefault(key, {})[name] = row["tflop_per_s"]
     lines = []
-    for size, rates in found.items():
-        times, goal = rates["ours"] / rates["cublas"], PRODUCT_GOALS.get(size[0]) if len(set(size)) == 1 else None
+    for (operator, element, size, transposed), rates in found.items():
+        times, goals = rates["ours"] / rates["cublas"], PRODUCT_GOALS.get((operator, element), {})
+        goal = goals.get(size[0]) if len(set(size)) == 1 and not transposed else None
         result = ("", "") if goal is None else (f"{goal:g}", "met" if times >= goal else "missed")
         cells = [f"{rates['ours']:.1f}", f"{rates['cublas']:.1f}", f"{times:.3f}"]
-        lines.append([" x ".join(map(str, size)), *cells, *result])
+        title = " x ".join(map(str, size)) + (f", {transposed} transposed" if transposed else "")
+        lines.append([f"[{operator}]({operator}.md)", element, title, *cells, *result])
     return rows(
-        ["rows x columns x depth", "ours, TFLOP/s", "cuBLAS, TFLOP/s", "ours / cuBLAS", "goal", "result"], lines
+        [
+            "operator",
+            "type",
+            "rows x columns x depth",
+            "ours, TFLOP/s",
+            "cuBLAS, TFLOP/s",
+            "ours / cuBLAS",
+            "goal",
+            "result",
+        ],
+        lines,
     )
 
 

@@ -41,6 +41,9 @@ PRODUCT_TIMES = (
     "runs by default.\n"
 )
 
+SUSTAINED_TEXT = (
+    "For two seconds on end, the default version and torch in turn, with the clock and the power late in that time:\n"
+)
 COUNTERS_FILE = PAGES / "counters.json"
 """What `python -m benchmarks.gpu.library.counters` wrote."""
 COUNTERS_TEXT = (
@@ -77,6 +80,8 @@ def page(
         parts += ["## Times\n", PRODUCT_TIMES if ladder.is_product else TIMES]
     for name, run in measured.items():
         parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
+    for run in measured.values():
+        parts += _sustained(ladder, run)
     if counters is not None and _has(counters, ladder):
         parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
     return "\n".join(parts)
@@ -89,7 +94,7 @@ def _has(figures: dict[str, Any], ladder: Ladder) -> bool:
 def _bound(ladder: Ladder) -> str:
     """What the operator has to do, and what bounds it."""
     if ladder.is_product:
-        problem = Problem(FLOAT32, 4096, 4096, 4, 90, depth=4096)
+        problem = Problem(ladder.elements[0], 4096, 4096, 4, 90, depth=4096)
         work = ladder.operations(problem) / ladder.moved_bytes(problem)
         return (
             f"Matrices of 4096 x 4096 need {work:.0f} operations for each byte that the operator has to move. "
@@ -130,28 +135,50 @@ def _machine(figures: dict[str, Any]) -> str:
 
 def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
     """Column names and cells: one line per size and type, one column per contender."""
-    found: dict[tuple[str, int, int, int], dict[str, str]] = {}
+    found: dict[tuple[str, tuple[int, int, int, str]], dict[str, str]] = {}
     for row in (*rows_of(figures), *figures.get("compiled", [])):
         if row["operator"] != ladder.name:
             continue
-        cells = found.setdefault((row["element"], row["rows"], row["columns"], row.get("depth", 0)), {})
+        size = row["rows"], row["columns"], row.get("depth", 0), row.get("transposed", "")
+        cells = found.setdefault((row["element"], size), {})
         rate = "" if row["tb_per_s"] is None else _rate(row) + (" +" if "shape" in row else "")
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
     contenders = [f"v{version.number}" for version in ladder.versions]
     contenders += [name for name in ("torch", "torch.compile") if any(name in cells for cells in found.values())]
     lines = [
         [element, _size(*size), *(cells.get(name, "") for name in contenders)]
-        for (element, *size), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][2]))
+        for (element, size), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][1][1]))
     ]
     return ["type", "size", *contenders], lines
+
+
+def _sustained(ladder: Ladder, figures: dict[str, Any]) -> list[str]:
+    """The table of what ran for seconds on end, if there is any."""
+    lines = [
+        [
+            row["element"],
+            _size(row["rows"], row["columns"], row.get("depth", 0)),
+            row["contender"],
+            _rate(row),
+            *("" if row[name] is None else f"{row[name] / unit:.0f}" for name, unit in READINGS),
+        ]
+        for row in figures.get("sustained", [])
+        if row["operator"] == ladder.name
+    ]
+    names = ["type", "size", "contender", "TFLOP/s", "clock, MHz", "power, W"]
+    return [SUSTAINED_TEXT, rows(names, lines)] if lines else []
+
+
+READINGS = (("clock_mhz", 1), ("power_mw", 1000))
 
 
 def _rate(row: dict[str, Any]) -> str:
     return f"{row['tflop_per_s']:.1f}" if "tflop_per_s" in row else f"{row['tb_per_s']:.2f}"
 
 
-def _size(count: int, columns: int, depth: int) -> str:
-    return f"{count} x {columns}" + (f" x {depth}" if depth else "")
+def _size(count: int, columns: int, depth: int, transposed: str = "") -> str:
+    size = f"{count} x {columns}" + (f" x {depth}" if depth else "")
+    return f"{size}, {transposed} transposed" if transposed else size
 
 
 def _counters(ladder: Ladder, counters: dict[str, Any]) -> tuple[list[str], list[list[str]]]:

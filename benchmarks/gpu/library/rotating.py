@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -68,6 +68,26 @@ def in_turn(contenders: dict[str, Call], sets: int, is_eager: bool = True) -> di
     if is_eager:
         _time_eagerly(contenders, sets, times)
     return times
+
+
+def on_end(
+    contenders: dict[str, Call], sets: int, seconds: float, rounds: int = 2
+) -> Iterator[tuple[str, float, dict[str, int | None]]]:
+    """Microseconds per call of each contender in turn, run for `seconds` on end; with the clocks late in that time."""
+    graphs = {name: _captured(call, sets) for name, call in contenders.items()}
+    for _ in range(rounds):
+        for name, captured in graphs.items():
+            once = _between_events(captured.graph.replay, 1)
+            repeats = max(1, round(seconds * 1e6 / once))
+            start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+            start.record()
+            for _ in range(repeats):
+                captured.graph.replay()
+            end.record()
+            time.sleep(0.8 * seconds)
+            readings = clocks()
+            end.synchronize()
+            yield name, float(start.elapsed_time(end)) * 1e3 / repeats / sets, readings
 
 
 def _time_eagerly(contenders: dict[str, Call], sets: int, times: dict[str, Times]) -> None:

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from math import gcd
 from typing import Any, TypeVar
 
 from cuda_ops.library import flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version, line_of
 from cuda_ops.library.matmul import ladder as matmul
 from cuda_ops.library.matmul.ladder import MATMUL, Tile
+from cuda_ops.library.matmul_half import ladder as matmul_half
+from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF
+from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward import ladder as norm_backward
@@ -49,10 +51,18 @@ class Case:
     columns: int
     is_swept: bool = False
     depth: int = 0
+    transposed: str = ""
+    """Which matrices of a product lie in memory by their columns: "a", "b"."""
+    is_brief: bool = False
+    """Whether only the default version is timed."""
+    is_sustained: bool = False
+    """Whether it is also timed for seconds, while the card warms."""
 
     def title(self) -> str:
-        return f"{self.ladder.name} {self.element.name} {self.rows} x {self.columns}" + (
-            f" x {self.depth}" if self.depth else ""
+        return (
+            f"{self.ladder.name} {self.element.name} {self.rows} x {self.columns}"
+            + (f" x {self.depth}" if self.depth else "")
+            + (f", {self.transposed} transposed" if self.transposed else "")
         )
 
     def named(self) -> dict[str, Any]:
@@ -62,6 +72,7 @@ class Case:
             "rows": self.rows,
             "columns": self.columns,
             **({"depth": self.depth} if self.depth else {}),
+            **({"transposed": self.transposed} if self.transposed else {}),
         }
 
 
@@ -106,17 +117,70 @@ TILES = (
 )
 
 
+HALF_TILES = (*matmul_half.TILES, matmul_half.Tile(256, 4, 4), matmul_half.Tile(256, 3, 8))
+FEW_ELEMENTS = 1 << 20
+"""Of a result whose depth is worth to be split."""
+
+
 def product_cases() -> Iterator[Case]:
-    """The products of matrices."""
+    """The products of float32 matrices."""
     for rows, columns, depth in PRODUCT_SIZES:
         yield Case(MATMUL, FLOAT32, rows, columns, is_swept=rows % 2 == 0, depth=depth)
+    for rows, columns, depth in PRODUCT_SIZES:
+        yield Case(MATMUL_PARTS, FLOAT32, rows, columns, depth=depth)
+
+
+RAGGED_SIZES = (
+    *((rows, 4096, 4096) for rows in (16, 64, 128, 256, 512)),
+    *((4096, columns, 4096) for columns in (64, 128)),
+    *((4096, 4096, depth) for depth in (64, 128, 11008)),
+    (4096, 11008, 4096),
+    (2048, 8192, 2048),
+    (8192, 1024, 4096),
+    (1024, 8192, 8192),
+    (16384, 512, 512),
+    (512, 16384, 512),
+    (512, 512, 16384),
+    (768, 3072, 768),
+    (3072, 768, 3072),
+    (6144, 1536, 1536),
+    (1536, 1536, 1536),
+    (5120, 5120, 5120),
+    (1000, 1000, 1000),
+    (3000, 3000, 3000),
+    (2000, 5000, 1000),
+    (1032, 2056, 4104),
+    (4104, 4104, 4104),
+    (1001, 1003, 1005),
+    (4095, 4095, 4095),
+    (5001, 333, 2049),
+)
+"""Rectangular and odd products. In memory the rows of the last eight begin at no multiple of 128 bytes, those of the
+last three not even at one of 16."""
+
+
+def half_product_cases() -> Iterator[Case]:
+    """The products of half-precision matrices, with those of a linear layer's result and gradients."""
+    for rows, columns, depth in PRODUCT_SIZES:
+        is_square = rows % 2 == 0
+        is_large = is_square and rows >= 2048
+        is_long = is_large and rows > 2048
+        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, is_square, depth, is_sustained=is_long)
+        for transposed in ("b", "a") if is_large else ():
+            yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, transposed=transposed)
+    yield Case(MATMUL_HALF, HALF[1], 4096, 4096, depth=4096)
+    for rows, columns, depth in RAGGED_SIZES:
+        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, is_brief=True)
 
 
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
     from cuda_ops.library.trial import random_inputs
 
-    return random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.depth)
+    made = random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.depth)
+    if not case.ladder.is_product:
+        return made
+    return [x.T.contiguous().T if name in case.transposed else x for name, x in zip("ab", made, strict=True)]
 
 
 def problem_of(case: Case) -> Problem:
@@ -124,10 +188,11 @@ def problem_of(case: Case) -> Problem:
     from cuda_ops.library.peers import EPSILON
     from cuda_ops.library.run import architecture
 
+    transposed = "a" in case.transposed, "b" in case.transposed
     lanes = PACK_BYTES // case.element.size_bytes
-    while not case.ladder.is_flat and gcd(case.columns, case.depth) % lanes:
+    while not case.ladder.is_flat and line_of(case.rows, case.columns, case.depth, transposed) % lanes:
         lanes //= 2
-    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON, case.depth)
+    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON, case.depth, *transposed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +219,31 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
             for version in ladder.versions[7:]
             for tile in TILES
         ]
+    if ladder is MATMUL_PARTS:
+        return []
+    if ladder is MATMUL_HALF:
+        rules = ((version, version.number - 5) for version in ladder.versions[5:7] if version.can_run(problem))
+        found = [
+            Shape(
+                f"128 x {tile.columns}, {tile.stages} stages, {tile.group} rows of tiles, {version.name}",
+                version,
+                matmul_half.persistent(version.name, blocks, _always(tile)),
+            )
+            for version, blocks in rules
+            for tile in HALF_TILES
+            if tile.columns // matmul_half.BOX % blocks == 0
+        ]
+        has_few = problem.rows * problem.columns <= FEW_ELEMENTS
+        splits = matmul_half.SPLITS if has_few and ladder.versions[7].can_run(problem) else ()
+        found += [
+            Shape(
+                f"128 x {split.columns}, {split.stages} stages, {split.blocks} blocks, split",
+                ladder.versions[7],
+                matmul_half.split(_always(split)),
+            )
+            for split in splits
+        ]
+        return found
     if ladder in FUSED:
         rule: Callable[[Any], Launch] = norm_softmax.spread
         few: tuple[int, ...] = (8, 16, 32)

@@ -10,7 +10,10 @@ from torch.nn import functional
 
 from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
+from cuda_ops.library.linear.op import linear
 from cuda_ops.library.matmul.op import matmul
+from cuda_ops.library.matmul_half.op import matmul_half
+from cuda_ops.library.matmul_parts.op import matmul_parts
 from cuda_ops.library.norm.op import layer_norm, rms_norm
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
@@ -62,6 +65,10 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     ),
     "rms_norm": (rms_norm, lambda x, w: functional.rms_norm(x, x.shape[-1:], w, EPSILON), ((3, 4, 8), (8,))),
     "matmul": (matmul, torch.matmul, ((7, 5), (5, 6))),
+    "matmul_parts": (matmul_parts, torch.matmul, ((7, 5), (5, 6))),
+    "matmul_half": (matmul_half, lambda a, b, bias: a @ b + bias, ((7, 5), (5, 6), (6,))),
+    "linear": (linear, functional.linear, ((3, 4, 8), (6, 8), (6,))),
+    "linear without bias": (linear, functional.linear, ((16, 8), (8, 8))),
     "rms_norm of x alone": (
         lambda x: rms_norm(x),
         lambda x: functional.rms_norm(x, x.shape[-1:], None, EPSILON),
@@ -69,8 +76,20 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     ),
 }
 """Each operator, torch's, and the shapes of the arguments."""
-DTYPES = {"matmul": (torch.float32,)}
+DTYPES: dict[str, tuple[torch.dtype, ...]] = {
+    "matmul": (torch.float32,),
+    "matmul_parts": (torch.float32,),
+    "matmul_half": (torch.bfloat16, torch.float16),
+}
 """The dtypes of operators that do not take all."""
+IN_FLOAT32 = [name for name in DIFFERENTIABLE if torch.float32 in DTYPES.get(name, (torch.float32,))]
+TOLERANCES = {torch.float32: 2e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
+"""Of gradients beside torch's in double precision."""
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """float32, or the first dtype that the operator takes."""
+    return DTYPES.get(name, (torch.float32,))[0]
 
 
 def arguments(shapes: tuple[tuple[int, ...], ...], device: str, dtype: torch.dtype = torch.float32) -> list[Any]:
@@ -90,6 +109,9 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         generator = torch.Generator().manual_seed(sum(shape))
         return torch.randn(shape, generator=generator).to(device).requires_grad_(wants)
 
+    def half(*tensors: torch.Tensor) -> list[torch.Tensor]:
+        return [one.detach().bfloat16().requires_grad_() for one in tensors]
+
     x, weight, vector = tensor(6, 16), tensor(16), tensor(35)
     gradient, y = tensor(6, 16, wants=False), tensor(6, 16, wants=False)
     plain = tensor(16, wants=False)
@@ -102,6 +124,9 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "mean": (OPS.library_mean, (x, 0)),
         "dot": (OPS.library_dot, (vector, tensor(35), 0)),
         "matmul": (OPS.library_matmul, (x, tensor(16, 9), 0)),
+        "matmul_parts": (OPS.library_matmul_parts, (x, tensor(16, 9), 0)),
+        "matmul_half": (OPS.library_matmul_half, (*half(x, tensor(16, 9), tensor(9)), 0)),
+        "matmul_half without bias": (OPS.library_matmul_half, (*half(x, tensor(16, 9)), None, 0)),
         "softmax": (OPS.library_softmax, (x, 0)),
         "log_softmax": (OPS.library_log_softmax, (x, 0)),
         "layer_norm": (OPS.library_layer_norm, (x, weight, tensor(16), EPSILON, 0)),
@@ -120,8 +145,9 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
     }
 
 
-def check_gradients(name: str, device: str, dtype: torch.dtype, tolerance: float) -> None:
+def check_gradients(name: str, device: str, dtype: torch.dtype) -> None:
     """The gradients are torch's, which are computed in double precision from the same numbers."""
+    tolerance = TOLERANCES[dtype]
     ours, theirs, shapes = DIFFERENTIABLE[name]
     inputs = arguments(shapes, device, dtype)
     wide = [x.detach().double().requires_grad_() for x in inputs]
@@ -147,7 +173,7 @@ def check_compiled(name: str, device: str, backend: str) -> None:
     compiled = torch.compile(lambda *x: ours(*x) * 1.0, backend=backend, fullgraph=True, dynamic=True)
     for factor in (1, 2, 3):
         grown = tuple((shape[0] * factor, *shape[1:]) if shape == shapes[0] else shape for shape in shapes)
-        inputs, others = arguments(grown, device), arguments(grown, device)
+        inputs, others = (arguments(grown, device, dtype_of(name)) for _ in range(2))
         ours(*inputs).sum().backward()
         compiled(*others).sum().backward()
         for x, one in zip(inputs, others, strict=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 
@@ -12,7 +12,14 @@ from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Element, Ladder,
 
 EPSILON = 1e-5
 VERSIONS = [(ladder, version) for ladder in LADDERS for version in ladder.versions]
-IDS = [f"{ladder.name}-v{version.number}" for ladder, version in VERSIONS]
+
+
+def ids(versions: Sequence[tuple[Ladder, Version]]) -> list[str]:
+    """The tests' names of versions."""
+    return [f"{ladder.name}-v{version.number}" for ladder, version in versions]
+
+
+IDS = ids(VERSIONS)
 SUMS = ("sum", "dot", "mean")
 REDUCTIONS = (*SUMS, "max")
 MANTISSA_BITS = {FLOAT16: 10, BFLOAT16: 7}
@@ -52,6 +59,8 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "layer_norm_backward": _norm_backward(False),
     "rms_norm_backward": _norm_backward(True),
     "matmul": torch.matmul,
+    "matmul_parts": torch.matmul,
+    "matmul_half": lambda a, b, bias=None: a @ b if bias is None else a @ b + bias,
 }
 FORWARD = {
     "relu_backward": torch.relu,
@@ -94,6 +103,8 @@ PARTS = {
     "layer_norm_backward": (2, 1),
     "rms_norm_backward": (2, 1),
     "matmul": (2, 0),
+    "matmul_half": (2, 0),
+    "matmul_parts": (2, 0),
 }
 """The number of arguments as large as x, and of those with an element for each column; (1, 0) for the others."""
 
@@ -173,8 +184,7 @@ def _allowed(
         total = terms.mean() if ladder.name == "mean" else terms.sum()
         return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * total)
     if ladder.is_product:
-        a, b = (x.double().abs() for x in inputs)
-        return 1e-6 * (a @ b)
+        return 1e-6 * exact(ladder, [x.abs() for x in inputs])[0]
     if ladder.folder == "norm_backward":
         return 1e-6 * _norm_terms(ladder, *(x.double() for x in inputs))[name]
     if ladder.name == "softmax_backward":

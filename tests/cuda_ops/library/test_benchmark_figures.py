@@ -113,9 +113,29 @@ def test_a_product_is_held_against_cublas() -> None:
     rates = [row(4096, "v1", 5.0), row(4096, ours, 53.6), row(4096, "torch", 51.0), row(1024, "v1", None)]
     run = {"rows": [*rates, row(1024, ours, 20.0), row(1024, "torch", 40.0)]}
     assert goals.products_table([run]).splitlines()[2:] == [
-        "| 4096 x 4096 x 4096 | 53.6 | 51.0 | 1.051 | 1.05 | met |",
-        "| 1024 x 1024 x 1024 | 20.0 | 40.0 | 0.500 |  |  |",
+        "| [matmul](matmul.md) | float32 | 4096 x 4096 x 4096 | 53.6 | 51.0 | 1.051 | 1.05 | met |",
+        "| [matmul](matmul.md) | float32 | 1024 x 1024 x 1024 | 20.0 | 40.0 | 0.500 |  |  |",
     ]
+
+
+def test_a_half_precision_product_of_transposed_matrices_has_no_goal() -> None:
+    def row(contender: str, tflop_per_s: float, transposed: str) -> dict[str, Any]:
+        case = {"operator": "matmul_half", "element": "bfloat16", "rows": 2048, "columns": 2048, "depth": 2048}
+        return case | {"contender": contender, "tflop_per_s": tflop_per_s, "transposed": transposed}
+
+    rows = [row(name, rate, lies) for lies in ("", "b") for name, rate in (("v6", 630.0), ("torch", 600.0))]
+    assert goals.products_table([{"rows": rows}]).splitlines()[2:] == [
+        "| [matmul_half](matmul_half.md) | bfloat16 | 2048 x 2048 x 2048 | 630.0 | 600.0 | 1.050 | 0.97 | met |",
+        "| [matmul_half](matmul_half.md) | bfloat16 | 2048 x 2048 x 2048, b transposed | 630.0 | 600.0 | 1.050 |  |  |",
+    ]
+
+
+def test_the_default_of_a_product_goes_by_its_packs() -> None:
+    case = {"operator": "matmul_half", "element": "bfloat16", "rows": 4097, "columns": 1023, "depth": 2047}
+    assert goals.default_version(case) == "v9"
+    assert goals.default_version(case | {"rows": 7}) == "v3"
+    assert goals.default_version(case | {"columns": 1024, "depth": 2048}) == "v6"
+    assert goals.default_version(case | {"columns": 1024, "depth": 2048, "transposed": "a"}) == "v9"
 
 
 def test_a_page_shows_the_counters_of_its_operator() -> None:
@@ -132,6 +152,17 @@ def test_a_page_shows_the_counters_of_its_operator() -> None:
     (line,) = (line for line in text.splitlines() if line.startswith("| v1"))
     cells = "v1 | float32 | 8192 x 4096 | softmax_three_passes | 100.0 | 1.65 | 80 % | 50 % | 90 % | 20 % | 32"
     assert line == f"| {cells} | long_scoreboard 20.1, barrier 0.8 |"
+
+
+def test_a_page_shows_what_ran_for_seconds() -> None:
+    case = {"operator": "matmul_half", "element": "bfloat16", "rows": 4096, "columns": 4096, "depth": 4096}
+    timed = case | {"contender": "v6", "median_us": 200.0, "tb_per_s": 0.5, "tflop_per_s": 687.2}
+    long = case | {"contender": "ours", "tflop_per_s": 640.04, "clock_mhz": 1410, "power_mw": 698765}
+    run = {"machine": {"gpu": "a GPU", "torch": "2.11"}, "copy": {"tb_per_s": 2.0}, "rows": [timed]}
+    ladder = next(ladder for ladder in LADDERS if ladder.name == "matmul_half")
+    page = pages.page(ladder, {"a.json": run | {"sustained": [long, long | {"operator": "matmul"}]}})
+    assert page.count("| bfloat16 | 4096 x 4096 x 4096 | ours | 640.0 | 1410 | 699 |") == 1
+    assert "two seconds" not in pages.page(ladder, {"a.json": run})
 
 
 def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> None:

@@ -6,7 +6,6 @@ import ctypes
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
-from math import gcd
 from typing import Any
 
 import numpy as np
@@ -14,13 +13,25 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT16, FLOAT32, Element, Ladder, Problem, Version, lanes_for  # noqa: E402
+from cuda_ops.library.ladder import (  # noqa: E402  # noqa: E402
+    BFLOAT16,
+    ELEMENTS,
+    FLOAT16,
+    FLOAT32,
+    Element,
+    Ladder,
+    Problem,
+    Version,
+    lanes_for,
+    line_of,
+)
 from cuda_ops.library.recorder import record  # noqa: E402
 from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build_together, find_compiler  # noqa: E402
 
 Array = np.ndarray[Any, Any]
+ON_CPU = [(ladder, version) for ladder, version in cases.VERSIONS if version.has_cpu_form]
 FLAT_SIZES = (1, 31, 1024, 5003)
 ROWS = {"warp": ((5, 104), (3, 1024)), "block": ((3, 1104), (2, 9000)), "cluster": ((2, 5000), (1, 33000))}
 ANY_ROWS = ((3, 24), (2, 2056))
@@ -61,22 +72,34 @@ def sizes(ladder: Ladder, version: Version) -> list[tuple[Element, int, int, int
 class Case:
     """Numpy arrays of one call, at an offset from an aligned address, and its problem."""
 
-    def __init__(self, ladder: Ladder, inputs: list[Any], rows: int, columns: int, offset: int, depth: int = 0) -> None:
+    def __init__(
+        self,
+        ladder: Ladder,
+        inputs: list[Any],
+        rows: int,
+        columns: int,
+        offset: int,
+        depth: int = 0,
+        transposed: tuple[bool, bool] = (False, False),
+    ) -> None:
         self.ladder, self.inputs = ladder, inputs
         dtype = inputs[0].dtype
         self.element = next(one for one in ELEMENTS if getattr(torch, one.name) == dtype)
-        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON, depth)
+        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON, depth, *transposed)
         self.results = {
             name: torch.full((count(problem),), float("nan"), dtype=dtype) for name, count in ladder.results.items()
         }
         scratch = {name: np.full(-(-size(problem) // 8), np.nan) for name, size in ladder.scratch.items()}
-        given = dict(zip(ladder.inputs, [placed(x, offset) for x in inputs], strict=False))
+        is_lying = (*transposed, *[False] * len(inputs))
+        lying = [x.T if is_other else x for x, is_other in zip(inputs, is_lying, strict=False)]
+        given = dict(zip(ladder.inputs, [placed(x, offset) for x in lying], strict=False))
         given |= {name: bits(out) for name, out in self.results.items()}
         named = given | scratch
         self.arrays = [named.get(name) for name in ladder.arrays]
         self.absent = [name for name in ladder.arrays if name not in named]
         addresses = [array.ctypes.data for array in given.values()]
-        lanes = lanes_for(self.element, addresses, None if ladder.is_flat else gcd(columns, depth))
+        line = None if ladder.is_flat else line_of(rows, columns, depth, transposed)
+        lanes = lanes_for(self.element, addresses, line)
         self.problem = replace(problem, lanes=lanes)
 
     def check(self, version: Version) -> None:
@@ -119,15 +142,24 @@ def cases_for(ladder: Ladder, version: Version) -> list[Case]:
 
 
 def product_cases(ladder: Ladder) -> list[Case]:
-    """Products of all sizes, one behind an aligned address, and one with special numbers."""
+    """Products of all sizes, one behind an aligned address, and one with special numbers; of half precision, with the
+    other type, a bias and transposed matrices besides."""
+    element = ladder.elements[-1]
 
     def case(rows: int, columns: int, depth: int, offset: int = 0) -> Case:
-        inputs = cases.inputs_of(ladder, FLOAT32, rows, columns, depth=depth)
+        inputs = cases.inputs_of(ladder, element, rows, columns, depth=depth)
         return Case(ladder, inputs, rows, columns, offset, depth)
 
-    special = cases.with_special(ladder, cases.special_rows(FLOAT32, 60))
-    sizes = [case(*size) for size in cases.PRODUCT_SIZES]
-    return [*sizes, case(40, 72, 24, offset=1), Case(ladder, special, 8, 60, 0, 8)]
+    special = cases.with_special(ladder, cases.special_rows(element, 60))
+    made = [case(*size) for size in cases.PRODUCT_SIZES]
+    made += [case(40, 72, 24, offset=1), Case(ladder, special, 8, 60, 0, 8)]
+    if element != FLOAT32:
+        for transposed in ((False, True), (True, False), (True, True)):
+            for rows, columns, depth in ((136, 88, 40), (37, 20, 31)):
+                inputs = cases.inputs_of(ladder, FLOAT16, rows, columns, depth=depth)
+                bias = [cases.draw(3, FLOAT16, columns)]
+                made.append(Case(ladder, inputs + bias, rows, columns, 0, depth, transposed))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -139,7 +171,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ctype
     def library(folder: str) -> ctypes.CDLL:
         kernels: dict[str, set[str]] = {}
         for ladder, version in cases.VERSIONS:
-            if ladder.folder == folder:
+            if ladder.folder == folder and version.has_cpu_form:
                 launches = [record(ladder, version, case.problem, case.absent) for case in cases_for(ladder, version)]
                 found = kernels.setdefault(ladder.source(version), set())
                 found |= {launch.kernel for one in launches for launch in one}
@@ -149,7 +181,7 @@ def libraries(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], ctype
     return library
 
 
-@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+@pytest.mark.parametrize(("ladder", "version"), ON_CPU, ids=cases.ids(ON_CPU))
 def test_a_version_gives_the_exact_result_rounded(
     ladder: Ladder, version: Version, libraries: Callable[[str], ctypes.CDLL]
 ) -> None:

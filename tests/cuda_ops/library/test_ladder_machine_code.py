@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.errors import CompilerMissingError
-from cuda_ops.library.ladder import FLOAT32, Element, Ladder, Problem, Version
+from cuda_ops.library.ladder import Element, Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance, toolkit_version
 from tests.cuda_ops.library import ladder_cases as cases
@@ -35,12 +35,16 @@ def nvrtc() -> str:
         pytest.skip(str(error))
 
 
-def kernels(ladder: Ladder, version: Version, element: Element, architecture: int) -> list[str]:
+def problem_for(ladder: Ladder, version: Version, element: Element, architecture: int) -> Problem:
     lanes = 16 // element.size_bytes
     depth = 4096 if ladder.is_product else 0
     rows = 4096 if ladder.is_product else 64
-    problem = Problem(element, rows, COLUMNS.get(version.name, 4096), lanes, architecture, cases.EPSILON, depth)
-    return [one.kernel for one in record(ladder, version, problem)]
+    return Problem(element, rows, COLUMNS.get(version.name, 4096), lanes, architecture, cases.EPSILON, depth)
+
+
+def kernels(ladder: Ladder, version: Version, element: Element, architecture: int) -> list[str]:
+    launches = record(ladder, version, problem_for(ladder, version, element, architecture))
+    return [one.kernel for one in launches]
 
 
 def disassembler() -> str:
@@ -55,15 +59,15 @@ def disassembler() -> str:
     pytest.skip("no nvdisasm: neither a CUDA toolkit nor triton is installed")
 
 
-def compiled(version: Version) -> list[tuple[str, Element]]:
+def compiled(ladder: Ladder, version: Version) -> list[tuple[str, Element]]:
     """The architectures and element types for which a version is compiled: all of them in `make check-kernels`.
 
-    Else float32 for the newest architecture, which the check of the machine code does, and bfloat16, if the version
-    takes it, for the oldest one that it runs on.
+    Else the version's last type for the oldest architecture that it runs on: the check of the machine code compiles its
+    first type, which is float32 if it takes it, for sm_90a.
     """
     if IS_ALL:
         made = [(architecture, element) for architecture in ARCHITECTURES for element in version.elements]
-        return [(name, element) for name, element in made if number_of(name) >= version.architecture_min]
+        return [one for one in made if version.can_run(problem_for(ladder, version, one[1], number_of(one[0])))]
     return [("sm_75" if version.architecture_min <= 75 else "sm_90a", version.elements[-1])]
 
 
@@ -75,7 +79,7 @@ def number_of(architecture: str) -> int:
 @pytest.mark.parametrize(("ladder", "version"), CHECKED, ids=IDS)
 def test_a_version_compiles(nvrtc: str, ladder: Ladder, version: Version) -> None:
     source = KernelSource(ladder.source(version), fused_multiply_add=version.fused_multiply_add)
-    for architecture, element in compiled(version):
+    for architecture, element in compiled(ladder, version):
         for kernel in kernels(ladder, version, element, number_of(architecture)):
             assert "<" in kernel or kernel in source.kernels()  # the launcher looks for other names in vain
             cubin, name = compile_instance(source, kernel, architecture)
@@ -91,7 +95,7 @@ def test_the_machine_code_is_what_the_version_is_about(
     program = disassembler()
     source = KernelSource(ladder.source(version), fused_multiply_add=version.fused_multiply_add)
     text = ""
-    for kernel in kernels(ladder, version, FLOAT32, 90):
+    for kernel in kernels(ladder, version, version.elements[0], 90):
         file = tmp_path / "kernel.cubin"
         file.write_bytes(compile_instance(source, kernel, "sm_90a")[0])
         text += subprocess.run([program, "-c", str(file)], capture_output=True, text=True, check=True).stdout

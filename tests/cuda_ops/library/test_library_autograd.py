@@ -14,11 +14,11 @@ REGISTERED = cases.registered("cpu")
 
 @pytest.mark.parametrize("name", cases.DIFFERENTIABLE)
 def test_gradients_are_torchs(name: str) -> None:
-    cases.check_gradients(name, "cpu", torch.float32, 2e-6)
+    cases.check_gradients(name, "cpu", cases.dtype_of(name))
 
 
 @pytest.mark.filterwarnings("ignore:Input #.*double precision")
-@pytest.mark.parametrize("name", cases.DIFFERENTIABLE)
+@pytest.mark.parametrize("name", cases.IN_FLOAT32)
 def test_gradients_are_the_results_differences(name: str) -> None:
     cases.check_numerically(name, "cpu")
 

@@ -35,6 +35,9 @@ def test_the_limits_are_those_of_the_run() -> None:
     roof = roof_of([RUN])
     assert (roof.copy_tb_per_s, roof.memory_tb_per_s, roof.memory_by) == (2.0, 3.2, "add, float32, torch")
     assert roof.float32_tflop_per_s == pytest.approx(51.2)  # 100 processors, 128 lanes, 2 operations, 2 GHz
+    assert roof.half_tflop_per_s == pytest.approx(819.2)
+    assert roof.tflop_per_s(1000.0, tensor_products=1) == pytest.approx(819.2)
+    assert roof.tflop_per_s(1000.0, tensor_products=4) == pytest.approx(204.8)
     assert roof.ridge == pytest.approx(16.0)
     assert roof.tflop_per_s(0.5) == pytest.approx(1.6)
     assert roof.tflop_per_s(100.0) == pytest.approx(51.2)

@@ -139,9 +139,10 @@ def test_sums_of_columns(ladder: Ladder, version: Version) -> None:
 def test_a_product(ladder: Ladder, version: Version, is_tall: bool) -> None:
     """One factor has more than 2^31 elements, and a depth of 64; results at its beginning and its end are looked at."""
     depth, few = 64, 16
-    many = EDGE // depth + 300
+    many = EDGE // depth + 304
     shapes = ((many, depth), (depth, few)) if is_tall else ((few, depth), (depth, many))
-    a, b = (torch.randn(shape, device="cuda") for shape in shapes)
+    dtype = getattr(torch, version.elements[0].name)
+    a, b = (torch.randn(shape, device="cuda").to(dtype) for shape in shapes)
     out = OPERATORS[ladder.name](a, b, version=version.number)
     assert no_nan(out)
     for place in (slice(NEAR), slice(many - NEAR, many)):
@@ -149,3 +150,19 @@ def test_a_product(ladder: Ladder, version: Version, is_tall: bool) -> None:
             cases.check(out[place], ladder, version, [a[place], b])
         else:
             cases.check(out[:, place].contiguous(), ladder, version, [a, b[:, place].contiguous()])
+
+
+@pytest.mark.parametrize(("ladder", "version"), PRODUCTS, ids=ids(PRODUCTS))
+def test_a_product_of_more_elements(ladder: Ladder, version: Version) -> None:
+    """The result has more than 2^31 elements; its four corners and its middle are looked at."""
+    rows, columns, depth, near = 65608, 32808, 16, 300
+    dtype = getattr(torch, version.elements[0].name)
+    a, b = (torch.randn(shape, device="cuda").to(dtype) for shape in ((rows, depth), (depth, columns)))
+    out = OPERATORS[ladder.name](a, b, version=version.number)
+    assert no_nan(out)
+    middle = slice(rows // 2, rows // 2 + near), slice(columns // 2, columns // 2 + near)
+    ends = [
+        (r, c) for r in (slice(near), slice(rows - near, rows)) for c in (slice(near), slice(columns - near, columns))
+    ]
+    for r, c in (middle, *ends):
+        cases.check(out[r, c].contiguous(), ladder, version, [a[r], b[:, c].contiguous()])

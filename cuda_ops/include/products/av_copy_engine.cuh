@@ -1,0 +1,83 @@
+// The copy engine of sm_90 (TMA), and the barriers in shared memory by which its copies, and warps, are waited for.
+//
+// A barrier's phase ends when all its arrivals have come, and all bytes that were announced. Phases are numbered by their
+// parity: a wait for parity p returns once the phase with that parity has ended, and at once for p = 1 before the first.
+#pragma once
+#include "av_cuda.cuh"
+
+// What the host's `TensorMap` is in a kernel.
+struct alignas(64) av_tensor_map {
+    uint64_t opaque[16];
+};
+
+#ifndef AV_ON_CPU
+__device__ inline unsigned av_shared_address_of(const void* p) { return unsigned(__cvta_generic_to_shared(p)); }
+
+__device__ inline void av_barrier_init(uint64_t* barrier, int arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(av_shared_address_of(barrier)), "r"(arrivals) : "memory");
+}
+// Shows the barriers that this thread has made to the copy engine, and to the other blocks of the cluster.
+__device__ inline void av_barriers_are_made() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
+__device__ inline void av_arrive(uint64_t* barrier) {
+    asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(av_shared_address_of(barrier)) : "memory");
+}
+// Arrives at the barrier that lies at the same place in block `rank` of the cluster. It says that this thread has read shared
+// memory; to show what it has written would need release over the cluster, which waits for all of its stores.
+__device__ inline void av_arrive_at(uint64_t* barrier, int rank) {
+    asm volatile(
+        "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n\t}" ::"r"(av_shared_address_of(barrier)),
+        "r"(rank)
+        : "memory");
+}
+// Arrives, and announces bytes that the copy engine will bring.
+__device__ inline void av_arrive_expecting(uint64_t* barrier, int bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(av_shared_address_of(barrier)), "r"(bytes)
+                 : "memory");
+}
+__device__ inline void av_wait_for_phase(uint64_t* barrier, unsigned parity) {
+    asm volatile(
+        "{\n\t.reg .pred done;\n\tagain:\n\t"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n\t@!done bra again;\n\t}" ::"r"(
+            av_shared_address_of(barrier)),
+        "r"(parity)
+        : "memory");
+}
+
+__device__ inline void av_prefetch_map(const av_tensor_map& map) {
+    asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map)) : "memory");
+}
+// Copies the box whose first element is (row, column); its bytes arrive at `barrier`. What lies outside of the matrix is zero.
+__device__ inline void av_copy_box(void* to, const av_tensor_map& map, int row, int column, uint64_t* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            av_shared_address_of(to)),
+        "l"(reinterpret_cast<uint64_t>(&map)), "r"(column), "r"(row), "r"(av_shared_address_of(barrier))
+        : "memory");
+}
+// The same for all blocks of the cluster whose bits are set: in each the box, and its bytes, arrive at the same places.
+__device__ inline void av_copy_box_to_many(void* to, const av_tensor_map& map, int row, int column, uint64_t* barrier,
+                                           uint16_t blocks) {
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1, {%2, %3}], [%4], %5;" ::"r"(av_shared_address_of(to)),
+        "l"(reinterpret_cast<uint64_t>(&map)), "r"(column), "r"(row), "r"(av_shared_address_of(barrier)), "h"(blocks)
+        : "memory");
+}
+// Lets the copy engine, and the tensor cores, see what this thread has stored to shared memory.
+__device__ inline void av_show_shared_to_engines() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+// Stores a box of the matrix; what lies outside of it is left out.
+__device__ inline void av_store_box(const av_tensor_map& map, int row, int column, const void* from) {
+    asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
+                     reinterpret_cast<uint64_t>(&map)),
+                 "r"(column), "r"(row), "r"(av_shared_address_of(from))
+                 : "memory");
+}
+__device__ inline void av_commit_boxes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Waits until the engine has read the shared memory of all groups that this thread has committed but the last LATER.
+template <int LATER> __device__ inline void av_wait_until_read() {
+    asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LATER) : "memory");
+}
+// Waits until all of them are written.
+__device__ inline void av_wait_until_stored() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+#endif

@@ -1,0 +1,211 @@
+// The products of versions 4 to 7: the copy engine brings boxes of 64 x 64 elements (8 KiB), and warpgroups multiply them.
+//
+// A stage is one step of the depth, 64 long: two boxes of a tile of `a`, one for each warpgroup, and COLUMNS / 64 of `b`.
+#pragma once
+#include "av_half_product.cuh"
+#include "av_warpgroup.cuh"
+
+constexpr int AV_BOX = 64, AV_BOX_ELEMENTS = AV_BOX * AV_BOX, AV_BOX_BYTES = AV_BOX_ELEMENTS * 2;
+constexpr int AV_ROWS_OF_TWO = 2 * AV_BOX;  // of the tile that two warpgroups compute
+
+// The first address from `room` on at which boxes may lie, so that their swizzle is the copy engine's.
+template <class T> __device__ inline T* av_boxes_in(unsigned char* room) {
+    const unsigned place = av_shared_address_of(room);
+    return reinterpret_cast<T*>(room + ((place + 1023) / 1024 * 1024 - place));
+}
+
+// Copies box `number` of a tile that begins at `first`, at `from` of the depth.
+template <bool IS_WIDE> struct av_box_copies {
+    const av_tensor_map& map;
+    __device__ void one(void* to, int64_t first, int number, int from, uint64_t* barrier) const {
+        const int side = int(first) + number * AV_BOX;
+        av_copy_box(to, map, IS_WIDE ? from : side, IS_WIDE ? side : from, barrier);
+    }
+    __device__ void many(void* to, int64_t first, int number, int from, uint64_t* barrier, uint16_t blocks) const {
+        const int side = int(first) + number * AV_BOX;
+        av_copy_box_to_many(to, map, IS_WIDE ? from : side, IS_WIDE ? side : from, barrier, blocks);
+    }
+};
+
+// Starts the products of one stage: sum (64 x COLUMNS) += a box of `a`, times the boxes of `b`.
+template <class T, bool A_IS_WIDE, bool B_IS_WIDE, int COUNT>
+__device__ inline void av_multiply_stage(float (&sum)[COUNT], const T* box_a, const T* boxes_b, bool adds) {
+    constexpr int STEP_A = (A_IS_WIDE ? 16 * 128 : 32) >> 4, STEP_B = (B_IS_WIDE ? 16 * 128 : 32) >> 4;
+    const uint64_t a = av_describe(box_a, AV_BOX_BYTES), b = av_describe(boxes_b, AV_BOX_BYTES);
+    av_products_begin();
+#pragma unroll
+    for (int k = 0; k < AV_BOX / 16; ++k)
+        av_multiply_group<T, A_IS_WIDE, B_IS_WIDE>(sum, a + k * STEP_A, b + k * STEP_B, adds || k > 0);
+    av_products_commit();
+}
+
+// Stores a warpgroup's sums from registers; HAS_PAIRS if two neighbours in `out` can be stored at once.
+template <class T, bool HAS_PAIRS = true, int COUNT>
+__device__ inline void av_store_group_of_sums(const float (&sum)[COUNT], const T* bias, T* out, int64_t row, int64_t column,
+                                              int rows, int columns) {
+#pragma unroll
+    for (int j = 0; j < COUNT / 4; ++j) {
+        const float square[4] = {sum[4 * j], sum[4 * j + 1], sum[4 * j + 2], sum[4 * j + 3]};
+        av_store_square_of_sums<T, HAS_PAIRS>(square, bias, out, row + av_warp() % 4 * 16, column + 8 * j, rows, columns);
+    }
+}
+
+// Stores a warpgroup's sums by the copy engine, through two boxes in turn: `used` counts the boxes of all its tiles. Barrier
+// `number` of the block is theirs.
+template <class T, int COUNT>
+__device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bias, const av_tensor_map& out, int64_t row,
+                                                int64_t column, int columns, T* boxes, int number, int& used) {
+    const int lane = av_lane(), r = av_warp() % 4 * 16 + lane % 16;
+    const bool is_first = threadIdx.x % 128 == 0;
+    if (bias) {
+#pragma unroll
+        for (int j = 0; j < COUNT / 4; ++j) {
+            const int64_t c = column + 8 * j + lane % 4 * 2;
+            if (c >= columns) continue;
+            const float more[2] = {av_to_float(bias[c]), av_to_float(bias[c + 1])};
+#pragma unroll
+            for (int i = 0; i < 4; ++i) sum[4 * j + i] += more[i % 2];
+        }
+    }
+#pragma unroll
+    for (int box = 0; box < COUNT / 32; ++box, ++used) {
+        T* const to = boxes + used % 2 * AV_BOX_ELEMENTS;
+        if (is_first) av_wait_until_read<1>();
+        av_meet(number, 128);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) {
+            const float* const s = sum + 32 * box + 8 * j;
+            const uint32_t words[4] = {av_pair_of<T>(s[0], s[1]), av_pair_of<T>(s[2], s[3]), av_pair_of<T>(s[4], s[5]),
+                                       av_pair_of<T>(s[6], s[7])};
+            av_store_matrices(to + r * AV_BOX + ((2 * j + lane / 16) ^ (r % 8)) * 8, words);
+        }
+        av_show_shared_to_engines();
+        av_meet(number, 128);
+        if (is_first) {
+            av_store_box(out, int(row), int(column) + box * AV_BOX, to);
+            av_commit_boxes();
+        }
+    }
+}
+
+// The stage whose turn it is, and the parity of its barriers' phase.
+template <int STAGES> struct av_stage_turn {
+    int stage = 0;
+    unsigned parity = 0;
+    __device__ void next() {
+        if (++stage == STAGES) stage = 0, parity ^= 1;
+    }
+    __device__ int before() const { return stage == 0 ? STAGES - 1 : stage - 1; }
+};
+
+// Where the blocks of a cluster find the steps of the depth that are theirs: the rank-th of as many parts as there are blocks.
+struct av_depth_part {
+    int begin, end;
+};
+template <int BLOCKS> __device__ inline av_depth_part av_part_of_depth(int rank, int depth) {
+    const int each = ((depth - 1) / AV_BOX / BLOCKS + 1) * AV_BOX, begin = min(depth, rank * each);
+    return {begin, min(depth, begin + each)};
+}
+
+// The walk along the depth by which a step lies at the same place in both matrices.
+struct av_same_place {
+    __device__ int of_a(int from) const { return from; }
+    __device__ int of_b(int from) const { return from; }
+};
+
+// Three warpgroups with roles: one lets the copy engine fill stages, two multiply them. Each block computes tiles of 128 rows
+// and COLUMNS columns until none is left. BLOCKS blocks of a cluster compute tiles below each other: each brings its part of
+// the columns' boxes to all of them. `walk` says where the step `from` lies in each matrix. `store(sum, row, column, group)`
+// takes a warpgroup's sums. With FRESH, the tensor cores' sums are added to others every FRESH steps, and begin anew: theirs are
+// cut off, not rounded, after each product.
+template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int FRESH = 0, class F,
+          class W = av_same_place>
+__device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_tensor_map& b, int rows, int columns, int depth,
+                                            T* stages, F store, W walk = W{}) {
+    constexpr int BOXES_B = COLUMNS / AV_BOX, STAGE = (2 + BOXES_B) * AV_BOX_ELEMENTS;
+    static_assert(BOXES_B % BLOCKS == 0, "each block brings as many boxes");
+    AV_SHARED_ARRAY(uint64_t, full, STAGES);
+    AV_SHARED_ARRAY(uint64_t, empty, STAGES);
+    const int group = av_group_of_thread(), rank = BLOCKS == 1 ? 0 : av_rank_in_cluster();
+    if (threadIdx.x == 0) {
+        av_prefetch_map(a), av_prefetch_map(b);
+        for (int s = 0; s < STAGES; ++s) av_barrier_init(&full[s], 1), av_barrier_init(&empty[s], 8 * BLOCKS);
+        av_barriers_are_made();
+    }
+    if constexpr (BLOCKS == 1) __syncthreads();
+    else av_cluster_barrier();
+    const int64_t tiles = av_tile_count(AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+    av_stage_turn<STAGES> turn;
+    if (group == 0) {
+        av_keep_registers<40>();
+        if (threadIdx.x == 0) {
+            for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
+                const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+#pragma unroll 1
+                for (int from = 0; from < depth; from += AV_BOX, turn.next()) {
+                    T* const to = stages + turn.stage * STAGE;
+                    av_wait_for_phase(&empty[turn.stage], turn.parity ^ 1);
+                    const int from_a = walk.of_a(from), from_b = walk.of_b(from);
+                    av_arrive_expecting(&full[turn.stage], STAGE * 2);
+#pragma unroll
+                    for (int i = 0; i < 2; ++i)
+                        av_box_copies<A_IS_WIDE>{a}.one(to + i * AV_BOX_ELEMENTS, tile.row, 2 * rank + i, from_a,
+                                                        &full[turn.stage]);
+#pragma unroll
+                    for (int j = 0; j < BOXES_B / BLOCKS; ++j) {
+                        const int box = rank * (BOXES_B / BLOCKS) + j;
+                        T* const there = to + (2 + box) * AV_BOX_ELEMENTS;
+                        if constexpr (BLOCKS == 1)
+                            av_box_copies<B_IS_WIDE>{b}.one(there, tile.column, box, from_b, &full[turn.stage]);
+                        else
+                            av_box_copies<B_IS_WIDE>{b}.many(there, tile.column, box, from_b, &full[turn.stage],
+                                                             (1 << BLOCKS) - 1);
+                    }
+                }
+            }
+        }
+    } else {
+        av_take_registers<232>();
+        const int lane = av_lane();
+        const auto release = [&](int s) {
+            if constexpr (BLOCKS == 1) {
+                if (lane == 0) av_arrive(&empty[s]);
+            } else {
+                if (lane < BLOCKS) av_arrive_at(&empty[s], lane);
+            }
+        };
+        float sum[COLUMNS / 2];
+        const auto multiply = [&](int begin, int end) {  // not a loop that may have no round: its sums would be copied
+            int from = begin;
+#pragma unroll 1
+            do {
+                const T* const boxes = stages + turn.stage * STAGE;
+                av_wait_for_phase(&full[turn.stage], turn.parity);
+                av_multiply_stage<T, A_IS_WIDE, B_IS_WIDE>(sum, boxes + (group - 1) * AV_BOX_ELEMENTS,
+                                                           boxes + 2 * AV_BOX_ELEMENTS, from > begin);
+                av_products_wait<1>();
+                if (from > begin) release(turn.before());
+                from += AV_BOX, turn.next();
+            } while (from < end);
+            av_products_end(sum);
+            release(turn.before());
+        };
+        for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
+            const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+            if constexpr (FRESH == 0) {
+                multiply(0, depth);
+            } else {
+                float total[COLUMNS / 2] = {};
+                for (int begin = 0; begin < depth; begin += FRESH * AV_BOX) {
+                    multiply(begin, min(depth, begin + FRESH * AV_BOX));
+#pragma unroll
+                    for (int i = 0; i < COLUMNS / 2; ++i) total[i] += sum[i];
+                }
+#pragma unroll
+                for (int i = 0; i < COLUMNS / 2; ++i) sum[i] = total[i];
+            }
+            store(sum, tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX, tile.column, group);
+        }
+    }
+    if constexpr (BLOCKS > 1) av_cluster_barrier();  // no block may end while others write to its shared memory
+}

@@ -1,0 +1,49 @@
+// What the versions of the product of float32 matrices in parts share: each number is the sum of three of bfloat16, and six of
+// the nine products of such parts are added up, the small ones first. The other three are less than 2^-24 of the product.
+#pragma once
+#include "av_half_warpgroups.cuh"
+
+// The parts of x, whose sum it is. A number that is not finite is its last part, which is multiplied only once: by the first
+// part of the other number, whose sign is the number's. So two infinities give NaN, and all else is as it should be.
+__device__ inline void av_parts_of(float x, av_bf16 (&part)[3]) {
+    const bool is_finite = fabsf(x) < INFINITY;
+    part[0] = av_to_bf16(is_finite ? x : 0.0f);
+    if (!(fabsf(av_to_float(part[0])) < INFINITY)) part[0] = {uint16_t(__float_as_uint(x) >> 16)};  // rounded beyond the last
+    const float rest = is_finite ? x - av_to_float(part[0]) : 0.0f;
+    part[1] = av_to_bf16(rest);
+    part[2] = av_to_bf16(is_finite ? rest - av_to_float(part[1]) : x);
+}
+
+// The parts of a matrix, one behind the other, `apart` elements away: each rows_out x columns_out, in lines of `pitch` elements,
+// with zeros behind the matrix's own rows and columns. A block writes 2,048 elements of one row of each part.
+template <int LANES>
+__device__ inline void av_write_parts(const float* from, av_bf16* to, int rows, int columns, int columns_out, int64_t pitch,
+                                      int64_t apart) {
+    const int chunks = (columns_out - 1) / 2048 + 1;
+    const int64_t row = blockIdx.x / chunks;
+    const int column = int(blockIdx.x % chunks) * 2048 + int(threadIdx.x) * 8;
+    if (column >= columns_out) return;
+    float x[8] = {};
+#pragma unroll
+    for (int i = 0; i < 8; i += LANES)
+        if (row < rows && column + i < columns)
+            av_unpack<float, LANES>(av_load<float, LANES>(from + row * columns + column + i), x + i);
+    av_pack<av_bf16, 8> packs[3];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        av_bf16 part[3];
+        av_parts_of(x[i], part);
+#pragma unroll
+        for (int p = 0; p < 3; ++p) packs[p].at[i] = part[p];
+    }
+#pragma unroll
+    for (int p = 0; p < 3; ++p) av_store<av_bf16, 8>(to + p * apart + row * pitch + column, packs[p]);
+}
+
+// Six times along a depth: which parts of the two matrices, that lie one behind the other along it, are multiplied.
+struct av_six_pairs {
+    static constexpr unsigned OF_A = 0x052, OF_B = 0x118;  // two bits for each pair: 2, 0, 1, 1, 0, 0 and 0, 2, 1, 0, 1, 0
+    int depth;
+    __device__ int of_a(int from) const { return from % depth + int(OF_A >> from / depth * 2 & 3u) * depth; }
+    __device__ int of_b(int from) const { return from % depth + int(OF_B >> from / depth * 2 & 3u) * depth; }
+};

@@ -1,0 +1,446 @@
+"""The ladder of the product of two half-precision matrices, on the tensor cores."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.library.ladder import BFLOAT16, FLOAT16, PACK_BYTES, Ladder, Launch, Problem, Version, line_of
+from cuda_ops.library.rows import flag
+from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
+
+HALF = (BFLOAT16, FLOAT16)
+BOX = 64
+"""Rows and columns of a box that the copy engine copies at once: AV_BOX of av_half_warpgroups.cuh."""
+BOX_BYTES = BOX * BOX * 2
+ALIGNMENT_BYTES = 1024
+"""Where boxes lie in shared memory."""
+WMMA_TILE, MMA_TILE, WGMMA_TILE = 64, 128, 128
+MMA_STAGES, MMA_DEPTH, MMA_PAD = 4, 32, 8
+"""Of v3_mma.cu."""
+WGMMA_STAGES = 3
+"""Of v4_wgmma.cu."""
+ROWS = 128
+"""Rows of a tile of versions 5 to 7."""
+TILE_ROWS_MAX = 256
+PAD_CHUNK = 2048
+"""Elements of a line that a block of v9_padded.cu copies."""
+SECTOR = 16
+"""Elements of 32 bytes, of which the L2 cache delivers whole ones: where lines begin at no multiple of them, boxes take
+longer to come, and it is faster to share them."""
+PADDED_MIN = 1 << 28
+"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a block of versions 5 to 7 computes: `ROWS` x `columns`, with `stages` steps of the depth on their way.
+
+    Tiles follow one another down `group` rows of tiles (version 7: of pairs of them).
+    """
+
+    columns: int
+    stages: int
+    group: int
+
+    def shared_bytes(self, by_engine: bool) -> int:
+        """Dynamic shared memory; with `by_engine` for the sums too."""
+        boxes = self.stages * (ROWS + self.columns) // BOX + (4 if by_engine else 0)
+        return boxes * BOX_BYTES + ALIGNMENT_BYTES
+
+
+TILES = {Tile(256, 4, 8): 1.0, Tile(192, 4, 8): 0.79, Tile(128, 6, 8): 0.53, Tile(64, 8, 8): 0.43}
+"""The tiles, and the time that a processor takes for one step of each, as a part of the largest one's (H100)."""
+STEPS_OF_END = 2
+"""The time in which a block's sums are stored, as a number of such steps of the largest tile."""
+BYTES_OF_STEP = 1_300_000
+"""That come from memory in the time of such a step."""
+PROCESSORS = 132
+"""Of an H100; the tile is chosen for as many."""
+
+
+def _blocks(problem: Problem, rows: int, columns: int) -> int:
+    return ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
+
+
+def _layout(problem: Problem) -> str:
+    """The template arguments A_IS_WIDE, B_IS_WIDE."""
+    return f"{flag(problem.a_is_transposed)}, {flag(not problem.b_is_transposed)}"
+
+
+def _sizes(problem: Problem) -> list[Argument]:
+    return [I32(problem.rows), I32(problem.columns), I32(problem.depth)]
+
+
+def _threads(kernel: str, tile: int, rows: int, threads: int, has_lanes: bool, shared_bytes: int = 0) -> Launch:
+    """Launch rule of versions 1 to 3: one block for each tile of `rows` x `tile`."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        lanes = f"{problem.lanes}, " if has_lanes else ""
+        launcher.launch(
+            f"{kernel}<{problem.element.cuda}, {lanes}{_layout(problem)}>",
+            (_blocks(problem, rows, tile), 1, 1),
+            threads,
+            [*map(Ptr, arrays[:4]), *_sizes(problem)],
+            shared_bytes=shared_bytes,
+        )
+
+    return launch
+
+
+def _mma_bytes() -> int:
+    """Shared memory of v3_mma.cu: the larger of the layouts of each tile."""
+    line = max(MMA_TILE * (MMA_DEPTH + MMA_PAD), MMA_DEPTH * (MMA_TILE + MMA_PAD))
+    return MMA_STAGES * 2 * line * 2
+
+
+def _maps(problem: Problem, a: Any, b: Any) -> list[Argument]:
+    of_a, of_b = _as_it_lies(problem)
+    return [TensorMap(a, 2, *of_a, BOX, BOX), TensorMap(b, 2, *of_b, BOX, BOX)]
+
+
+def _wgmma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    a, b, bias, out, *_ = arrays
+    launcher.launch(
+        f"matmul_half_wgmma<{problem.element.cuda}, {_layout(problem)}>",
+        (_blocks(problem, WGMMA_TILE, WGMMA_TILE), 1, 1),
+        256,
+        [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+        shared_bytes=WGMMA_STAGES * 4 * BOX_BYTES + ALIGNMENT_BYTES,
+    )
+
+
+def _memory_steps(problem: Problem) -> float:
+    """The time in which the matrices come from memory, in steps of the largest tile."""
+    moved = problem.rows * problem.depth + problem.depth * problem.columns + problem.count
+    return moved * problem.element.size_bytes / BYTES_OF_STEP
+
+
+def _time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
+    rounds = ceil_div(_blocks(problem, rows, tile.columns) * (rows // ROWS), PROCESSORS)
+    products = ceil_div(problem.depth, BOX) * TILES[tile]
+    return max(rounds * (products + STEPS_OF_END), _memory_steps(problem) + STEPS_OF_END)
+
+
+def tile_for(problem: Problem, rows: int = ROWS) -> Tile:
+    """The tile with which the last of `PROCESSORS` blocks ends first; `rows` are those of a cluster."""
+    tiles = (tile for tile in TILES if tile.columns // BOX % (rows // ROWS) == 0)
+    return min(tiles, key=lambda tile: _time_of_tile(problem, tile, rows))
+
+
+def _tile_of_pairs(problem: Problem) -> Tile:
+    return tile_for(problem, 2 * ROWS)
+
+
+def roles(rule: Callable[[Problem], Tile] = tile_for) -> Launch:
+    """Launch rule of version 5."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        a, b, bias, out, *_ = arrays
+        tile = rule(problem)
+        launcher.launch(
+            f"matmul_half_roles<{problem.element.cuda}, {tile.columns}, {_layout(problem)}, {tile.stages}>",
+            (_blocks(problem, ROWS, tile.columns), 1, 1),
+            384,
+            [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+            shared_bytes=tile.shared_bytes(by_engine=False),
+        )
+
+    return launch
+
+
+def persistent(name: str, blocks: int, rule: Callable[[Problem], Tile] = tile_for) -> Launch:
+    """Launch rule of versions 6 and 7, whose clusters have 1 and 2 blocks."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        a, b, bias, out, *_ = arrays
+        tile = rule(problem)
+        layout, shared_bytes = _layout(problem), tile.shared_bytes(by_engine=True)
+        kernel = f"matmul_half_{name}<{problem.element.cuda}, {tile.columns}, {layout}, {tile.stages}, {tile.group}>"
+        resident = launcher.resident_blocks(kernel, 384, shared_bytes, blocks)
+        launcher.launch(
+            kernel,
+            (min(resident // blocks * blocks, blocks * _blocks(problem, blocks * ROWS, tile.columns)), 1, 1),
+            384,
+            [
+                *_maps(problem, a, b),
+                Ptr(bias),
+                TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX),
+                *_sizes(problem),
+            ],
+            shared_bytes=shared_bytes,
+            cluster=blocks,
+        )
+
+    return launch
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A tile of `ROWS` x `columns` that `blocks` blocks of a cluster compute, each a part of the depth."""
+
+    columns: int
+    stages: int
+    blocks: int
+
+    @property
+    def shared_bytes(self) -> int:
+        sums = ROWS * (self.columns + 8) * 4
+        return self.stages * (ROWS + self.columns) // BOX * BOX_BYTES + sums + ALIGNMENT_BYTES
+
+
+SPLITS = tuple(Split(columns, stages, blocks) for columns, stages in ((128, 4), (64, 6)) for blocks in (2, 4))
+BLOCKS_OF_CLUSTERS = {2: 128, 4: 112}
+"""Blocks that run at once in clusters of 2 and 4: a group of processors (GPC) has no multiple of 4."""
+STEPS_OF_SPLIT = 6
+"""The time in which the blocks of a cluster add up and store their sums, as a number of such steps."""
+
+
+def _time_of_split(problem: Problem, split: Split) -> float:
+    rounds = ceil_div(_blocks(problem, ROWS, split.columns) * split.blocks, BLOCKS_OF_CLUSTERS[split.blocks])
+    steps = ceil_div(ceil_div(problem.depth, BOX), split.blocks)
+    cost = next(cost for tile, cost in TILES.items() if tile.columns == split.columns)
+    return max(rounds * (steps * cost + STEPS_OF_SPLIT), _memory_steps(problem) + STEPS_OF_SPLIT)
+
+
+def split_for(problem: Problem) -> Split:
+    """The tile and the number of blocks that end first."""
+    return min(SPLITS, key=lambda split: _time_of_split(problem, split))
+
+
+def split(rule: Callable[[Problem], Split] = split_for) -> Launch:
+    """Launch rule of version 8."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        a, b, bias, out, *_ = arrays
+        one = rule(problem)
+        sizes = f"{one.columns}, {_layout(problem)}, {one.stages}, {one.blocks}"
+        launcher.launch(
+            f"matmul_half_split<{problem.element.cuda}, {sizes}>",
+            (_blocks(problem, ROWS, one.columns) * one.blocks, 1, 1),
+            384,
+            [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+            shared_bytes=one.shared_bytes,
+            cluster=one.blocks,
+        )
+
+    return launch
+
+
+def _as_it_lies(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
+    """The number of lines of `a` and of `b` in memory, and their lengths."""
+    of_a = (problem.depth, problem.rows) if problem.a_is_transposed else (problem.rows, problem.depth)
+    of_b = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
+    return of_a, of_b
+
+
+def _padded_length(length: int) -> int:
+    """Of a line that begins at a multiple of 128 bytes."""
+    return ceil_div(length, BOX) * BOX
+
+
+def _padded(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    *factors, bias, out, padded_a, padded_b = arrays
+    maps: list[Argument] = []
+    for factor, padded, (lines, length) in zip(factors, (padded_a, padded_b), _as_it_lies(problem), strict=True):
+        pitch = _padded_length(length)
+        launcher.launch(
+            f"matmul_half_pad<{problem.element.cuda}, {problem.lanes}>",
+            (lines * ceil_div(pitch, PAD_CHUNK), 1, 1),
+            256,
+            [Ptr(factor), Ptr(padded), I32(lines), I32(length), I32(pitch)],
+        )
+        maps.append(TensorMap(padded, 2, lines, pitch, BOX, BOX))
+    tile = tile_for(problem)
+    shared_bytes = tile.shared_bytes(by_engine=False)
+    sizes = f"{tile.columns}, {_layout(problem)}, {tile.stages}, {tile.group}, {flag(problem.lanes > 1)}"
+    kernel = f"matmul_half_padded<{problem.element.cuda}, {sizes}>"
+    launcher.launch(
+        kernel,
+        (min(launcher.resident_blocks(kernel, 384, shared_bytes), _blocks(problem, ROWS, tile.columns)), 1, 1),
+        384,
+        [*maps, Ptr(bias), Ptr(out), *_sizes(problem)],
+        shared_bytes=shared_bytes,
+    )
+
+
+def _scratch(number: int) -> Callable[[Problem], int]:
+    """The bytes of `a` or `b` with longer lines."""
+
+    def size(problem: Problem) -> int:
+        lines, length = _as_it_lies(problem)[number]
+        return lines * _padded_length(length) * problem.element.size_bytes
+
+    return size
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether each size and the number of blocks have 32 bits."""
+    return max(problem.rows, problem.columns, problem.depth + TILE_ROWS_MAX, _blocks(problem, 8, 32)) < 2**31
+
+
+def fits_engine_sizes(problem: Problem) -> bool:
+    """Whether wgmma and the copy engine can run a problem of these sizes."""
+    sizes = max(problem.rows, problem.columns, problem.depth) + TILE_ROWS_MAX
+    return problem.architecture == 90 and sizes < 2**31 and _fits(problem)
+
+
+def _fits_engine(problem: Problem) -> bool:
+    """The same, and rows begin at multiples of 16 bytes, as the copy engine needs it."""
+    return problem.lanes * problem.element.size_bytes == PACK_BYTES and fits_engine_sizes(problem)
+
+
+def _lies(problem: Problem) -> tuple[bool, bool]:
+    return problem.a_is_transposed, problem.b_is_transposed
+
+
+def _fits_padded(problem: Problem) -> bool:
+    """Whether the blocks that copy lines have 32 bits, too."""
+    blocks = max(lines * ceil_div(_padded_length(length), PAD_CHUNK) for lines, length in _as_it_lies(problem))
+    return fits_engine_sizes(problem) and blocks < 2**31
+
+
+def _preferred(problem: Problem) -> int:
+    if _fits_engine(problem):
+        if line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR:
+            return 7
+        persistent_time = _time_of_tile(problem, tile_for(problem), ROWS)
+        return 8 if _time_of_split(problem, split_for(problem)) < persistent_time else 6
+    if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
+        return 9
+    return 3 if problem.architecture >= 80 else 1
+
+
+MATMUL_HALF = Ladder(
+    name="matmul_half",
+    folder="matmul_half",
+    formula="out = a b + bias, matrices of half precision",
+    arrays=("a", "b", "bias", "out", "padded_a", "padded_b"),
+    moved_bytes=lambda problem: (
+        (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
+    ),
+    operations=lambda problem: 2 * problem.count * problem.depth,
+    preferred=_preferred,
+    is_product=True,
+    tensor_products=1,
+    scratch={"padded_a": _scratch(0), "padded_b": _scratch(1)},
+    versions=(
+        Version(
+            1,
+            "naive",
+            change="One thread per element of the result, without tensor cores.",
+            why="It runs on any GPU, and is the simplest kernel that gives the result.",
+            limit="A multiply-add for two loads and two conversions.",
+            launch=_threads("matmul_half_naive", 32, 8, 256, has_lanes=False),
+            fits=_fits,
+            elements=HALF,
+        ),
+        Version(
+            2,
+            "wmma",
+            change="A warp multiplies matrices of 16 x 16 on the tensor cores (CUDA's WMMA), from shared memory.",
+            why="One instruction of a warp does 2,048 multiply-adds instead of 32.",
+            limit="The tensor cores wait while tiles are loaded. Which lane has which element is not known, so sums go "
+            "through shared memory.",
+            launch=_threads("matmul_half_wmma", WMMA_TILE, WMMA_TILE, 128, has_lanes=True),
+            fits=_fits,
+            architecture_min=80,
+            elements=HALF,
+            instructions=("HMMA.16816.F32.BF16", "LDSM"),
+        ),
+        Version(
+            3,
+            "mma",
+            change="Products of 16 x 16 x 8 with known lanes (mma.sync), factors by ldmatrix, four steps of the depth "
+            "on their way (cp.async), a tile of 128 x 128.",
+            why="Nothing waits for a step; sums are stored from registers.",
+            limit="All factors pass through registers: a load of four matrices for each 2.7 products.",
+            launch=_threads("matmul_half_mma", MMA_TILE, MMA_TILE, 256, has_lanes=True, shared_bytes=_mma_bytes()),
+            fits=_fits,
+            architecture_min=80,
+            elements=HALF,
+            instructions=("HMMA.16816.F32.BF16", "LDSM", "LDGSTS.E.BYPASS.128"),
+        ),
+        Version(
+            4,
+            "wgmma",
+            change="Four warps multiply 64 x 128 from shared memory (wgmma), which the copy engine fills (TMA).",
+            why="No factor and no address passes through registers.",
+            limit="All warps wait for a stage's products before the next one is filled; the tensor cores wait too.",
+            launch=_wgmma,
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x128x16.F32.BF16", "UTMALDG.2D", "SYNCS"),
+        ),
+        Version(
+            5,
+            "roles",
+            change="Warpgroups have roles: one fills, two multiply 64 x 256 each, and take the registers of the first.",
+            why="A stage's products begin while those before run, and each box of `b` serves twice as many.",
+            limit="The tensor cores wait while sums are stored, and until the next block's first stage has come.",
+            launch=roles(),
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "USETMAXREG"),
+        ),
+        Version(
+            6,
+            "persistent",
+            change="As many blocks as run at once compute all tiles; sums go through shared memory to the copy engine.",
+            why="The next tile's stages are filled while this one's sums are stored, in whole lines.",
+            limit="Each block brings all of its factors from the L2 cache.",
+            launch=persistent("persistent", 1),
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STSM.16.M88.4", "UTMASTG.2D"),
+        ),
+        Version(
+            7,
+            "cluster",
+            change="Two blocks share the boxes of `b`: each brings half of them to both (multicast).",
+            why="A third fewer bytes come from the L2 cache, which costs power that the tensor cores can use.",
+            limit="Power and the tensor cores, as before: the L2 cache is no limit where rows begin at multiples of 32 "
+            "bytes. Where they do not, the boxes of `a` still take longer than their products.",
+            launch=persistent("cluster", 2, _tile_of_pairs),
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D.MULTICAST", "STSM.16.M88.4", "UTMASTG.2D"),
+        ),
+        Version(
+            8,
+            "split",
+            change="For few tiles: the blocks of a cluster share the depth of one tile, and add up their sums.",
+            why="All processors work, where a block for each tile would leave most of them idle.",
+            limit="Sums travel between the blocks of a cluster, and each block multiplies only a few steps.",
+            launch=split(),
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x128x16.F32.BF16", "UTMALDG.2D", "UCGABAR_ARV", "LD.E.128"),
+        ),
+        Version(
+            9,
+            "padded",
+            change="Both matrices are copied first, to rows that begin at multiples of 128 bytes.",
+            why="The copy engine and the warpgroups can multiply matrices of any size, and the copies take less time "
+            "than they save.",
+            limit="The copies, and sums that are stored from registers.",
+            launch=_padded,
+            fits=_fits_padded,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128"),
+        ),
+    ),
+)

@@ -1,0 +1,117 @@
+"""The product of two half-precision matrices on torch tensors, with a bias."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import torch
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.library import reference
+from cuda_ops.library.ladder import Problem, lanes_for, line_of
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
+from cuda_ops.library.run import ELEMENT_OF, PREPARED_MAX, architecture, check_like, is_direct, run, scratch_for
+from cuda_ops.runtime.registry import register
+
+DTYPES = (torch.bfloat16, torch.float16)
+
+
+def matmul_half(
+    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, version: int | None = None
+) -> torch.Tensor:
+    """The product of two matrices of bfloat16 or float16, plus `bias` for each column; equal bits in every run.
+
+    It is summed in float32 and rounded once. A transposed matrix (`b.T`) is read as it lies in memory; other views are
+    copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
+    """
+    if a.dtype not in DTYPES:
+        raise CudaOpsError(f"matmul_half: a is {str(a.dtype).removeprefix('torch.')}, allowed are bfloat16 and float16")
+    if a.dim() != 2 or b.dim() != 2:
+        raise CudaOpsError(f"matmul_half: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
+    check_like("matmul_half", "b", b, a, (a.shape[1], b.shape[1]))
+    if bias is not None:
+        check_like("matmul_half", "bias", bias, a, b.shape[1:])
+    if is_direct(a, b, bias):
+        return _gpu(a, b, bias, version or 0)
+    result: torch.Tensor = _matmul_half(a, b, bias, version or 0)
+    return result
+
+
+def _as_it_lies(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The matrix, copied unless its rows or its columns lie one behind the other; and whether it is its columns."""
+    if x.is_contiguous():
+        return x, False
+    return (x, True) if x.T.is_contiguous() else (x.contiguous(), False)
+
+
+def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: int) -> torch.Tensor:
+    (rows, depth), columns = a.shape, b.shape[1]
+    if depth == 0:
+        empty = a.new_zeros((rows, columns))
+        return empty if bias is None else empty + bias
+    out = a.new_empty((rows, columns))
+    if rows and columns:
+        (a, of_a), (b, of_b) = _as_it_lies(a), _as_it_lies(b)
+        bias = None if bias is None else bias.contiguous()
+        addresses = [a.data_ptr(), b.data_ptr(), 0 if bias is None else bias.data_ptr(), out.data_ptr()]
+        absent: tuple[str, ...] = ("bias",) if bias is None else ()
+        problem = _problem(a.dtype, rows, columns, depth, (of_a, of_b), _low_bits(addresses), a.get_device())
+        padded = _padded_for(problem, version, a.device)
+        addresses += [one.data_ptr() for one in padded] or [0, 0]
+        absent += () if padded else ("padded_a", "padded_b")
+        run(MATMUL_HALF, version, a, addresses, rows, columns, absent=absent, depth=depth, transposed=(of_a, of_b))
+    return out
+
+
+def _low_bits(addresses: list[int]) -> int:
+    low = 0
+    for address in addresses:
+        low |= address
+    return low & 15
+
+
+@lru_cache(maxsize=PREPARED_MAX)
+def _problem(
+    dtype: torch.dtype, rows: int, columns: int, depth: int, transposed: tuple[bool, bool], misaligned: int, device: int
+) -> Problem:
+    element = ELEMENT_OF[dtype]
+    lanes = lanes_for(element, [misaligned], line_of(rows, columns, depth, transposed))
+    return Problem(element, rows, columns, lanes, architecture(device), 0.0, depth, *transposed)
+
+
+@lru_cache(maxsize=PREPARED_MAX)
+def _is_padded(problem: Problem, version: int) -> bool:
+    return MATMUL_HALF.choose(problem, version or None).name == "padded"
+
+
+def _padded_for(problem: Problem, version: int, device: torch.device) -> list[torch.Tensor]:
+    """Memory for both matrices with longer lines, if the version that runs copies them."""
+    if not _is_padded(problem, version):
+        return []
+    return list(scratch_for(MATMUL_HALF, problem, device).values())
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+
+
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+    a, b = ctx.saved_tensors
+    wants_a, wants_b, wants_bias, _ = ctx.needs_input_grad
+    return (
+        matmul_half(gradient, b.T) if wants_a else None,
+        matmul_half(a.T, gradient) if wants_b else None,
+        gradient.sum(0) if wants_bias else None,
+        None,
+    )
+
+
+_matmul_half = register(
+    "library_matmul_half(Tensor a, Tensor b, Tensor? bias, int version) -> Tensor",
+    _gpu,
+    lambda a, b, bias, version: reference.matmul_half(a, b, bias).contiguous(),
+    lambda a, b, bias, version: a.new_empty((a.shape[0], b.shape[1])),
+    _backward,
+    _keep,
+)

@@ -1,0 +1,68 @@
+"""The product of two float32 matrices on the tensor cores, on torch tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.library import reference
+from cuda_ops.library.ladder import FLOAT32, Problem
+from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
+from cuda_ops.library.run import architecture, check_like, is_direct, run, scratch_for
+from cuda_ops.runtime.registry import register
+
+
+def matmul_parts(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
+    """The product of two float32 matrices by products of bfloat16 on the tensor cores; equal bits in every run.
+
+    Its errors are of the size of `matmul`'s, at twice its speed, on a GPU of sm_90 alone. Two infinities that meet give
+    NaN. It needs 6 bytes of memory for each element of `a` and `b`. A transposed matrix is copied first. Raises
+    `CudaOpsError` for other dtypes or shapes, or another GPU.
+    """
+    if a.dtype != torch.float32:
+        raise CudaOpsError(f"matmul_parts: a is {str(a.dtype).removeprefix('torch.')}, allowed is float32")
+    if a.dim() != 2 or b.dim() != 2:
+        raise CudaOpsError(
+            f"matmul_parts: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions"
+        )
+    check_like("matmul_parts", "b", b, a, (a.shape[1], b.shape[1]))
+    if is_direct(a, b):
+        return _gpu(a, b, version or 0)
+    result: torch.Tensor = _matmul_parts(a, b, version or 0)
+    return result
+
+
+def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
+    a, b = a.contiguous(), b.contiguous()
+    (rows, depth), columns = a.shape, b.shape[1]
+    if depth == 0:
+        return a.new_zeros((rows, columns))
+    out = a.new_empty((rows, columns))
+    if rows and columns:
+        problem = Problem(FLOAT32, rows, columns, 1, architecture(a.get_device()), depth=depth)
+        scratch = scratch_for(MATMUL_PARTS, problem, a.device)
+        arrays = (a, b, out, *scratch.values())
+        run(MATMUL_PARTS, version, a, [one.data_ptr() for one in arrays], rows, columns, depth=depth)
+    return out
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
+    ctx.save_for_backward(*inputs[:2])
+
+
+def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
+    a, b = ctx.saved_tensors
+    wants_a, wants_b, _ = ctx.needs_input_grad
+    return matmul_parts(gradient, b.T) if wants_a else None, matmul_parts(a.T, gradient) if wants_b else None, None
+
+
+_matmul_parts = register(
+    "library_matmul_parts(Tensor a, Tensor b, int version) -> Tensor",
+    _gpu,
+    lambda a, b, version: reference.matmul(a, b),
+    lambda a, b, version: a.new_empty((a.shape[0], b.shape[1])),
+    _backward,
+    _keep,
+)

@@ -1,0 +1,23 @@
+// out = a b, float32, on the tensor cores: a first kernel writes each number as a sum of three of bfloat16, a second one
+// multiplies six pairs of these parts as matmul_half's v6_persistent.cu does, going through the depth once for each pair.
+#include "products/av_parts.cuh"
+
+template <int LANES>
+__global__ void __launch_bounds__(256)
+matmul_parts_write(const float* from, av_bf16* to, int rows, int columns, int columns_out, int64_t pitch, int64_t apart) {
+    av_write_parts<LANES>(from, to, rows, columns, columns_out, pitch, apart);
+}
+
+template <int COLUMNS, int STAGES, int GROUP, bool HAS_PAIRS>
+__global__ void __launch_bounds__(384, 1)
+matmul_parts_multiply(const __grid_constant__ av_tensor_map a, const __grid_constant__ av_tensor_map b, float* out, int rows,
+                      int columns, int depth) {
+    AV_DYNAMIC_SHARED(unsigned char, room);
+    const float* const no_bias = nullptr;
+    av_multiply_by_roles<av_bf16, COLUMNS, false, true, STAGES, 1, GROUP>(
+        a, b, rows, columns, 6 * depth, av_boxes_in<av_bf16>(room),
+        [&](float(&sum)[COLUMNS / 2], int64_t row, int64_t column, int) {
+            av_store_group_of_sums<float, HAS_PAIRS>(sum, no_bias, out, row, column, rows, columns);
+        },
+        av_six_pairs{depth});
+}

@@ -1,0 +1,120 @@
+"""Products of half-precision matrices on a GPU: layouts, bias, and a network that is trained with `linear`.
+
+Skipped without a GPU; `make test-gpu` runs it on one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, Element, Version  # noqa: E402
+from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF  # noqa: E402
+from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
+from cuda_ops.library.run import architecture  # noqa: E402
+from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
+
+pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
+SIZES = ((8, 8, 8), (64, 64, 64), (128, 256, 64), (136, 264, 72), (520, 1032, 328), (2304, 4360, 520))
+"""Rows, columns and depth, of which each is a multiple of 8."""
+
+
+@pytest.fixture(autouse=True)
+def poisoned() -> Iterator[None]:
+    """`torch.empty` is filled with NaN, so that a value no kernel wrote shows."""
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = True
+    yield
+    torch.use_deterministic_algorithms(False)
+
+
+def lying(x: Any, is_transposed: bool) -> Any:
+    """The same matrix, whose columns lie in memory one behind the other if `is_transposed`."""
+    return x.T.contiguous().T if is_transposed else x
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("element", HALF, ids=lambda element: element.name)
+@pytest.mark.parametrize("version", MATMUL_HALF.versions, ids=lambda version: version.name)
+def test_a_matrix_is_read_as_it_lies(version: Version, element: Element, transposed: tuple[bool, bool]) -> None:
+    if architecture(0) < version.architecture_min or (architecture(0) != 90 and not version.has_cpu_form):
+        pytest.skip(f"not on sm_{architecture(0)}")
+    for rows, columns, depth in SIZES:
+        a, b = cases.inputs_of(MATMUL_HALF, element, rows, columns, "cuda", depth)
+        bias = cases.draw(3, element, columns, device="cuda")
+        found = matmul_half(lying(a, transposed[0]), lying(b, transposed[1]), bias, version.number)
+        cases.check(found, MATMUL_HALF, version, [a, b, bias])
+        assert torch.equal(found, matmul_half(lying(a, transposed[0]), lying(b, transposed[1]), bias, version.number))
+
+
+def test_a_map_follows_its_matrix_to_another_address() -> None:
+    """One prepared launch serves all matrices of a size: on several streams at once, too."""
+    inputs = [cases.inputs_of(MATMUL_HALF, BFLOAT16, 256, 512, "cuda", 128) for _ in range(2)]
+    moved = [
+        [torch.cat([x.new_zeros(8 * i), x.reshape(-1)])[8 * i :].view(x.shape) for x in inputs[0]] for i in range(6)
+    ]
+    wanted = matmul_half(inputs[0][0], inputs[0][1])
+    streams = [torch.cuda.Stream() for _ in moved]
+    torch.cuda.synchronize()
+    found = []
+    for stream, (a, b) in zip(streams, moved, strict=True):
+        with torch.cuda.stream(stream):
+            found += [matmul_half(a, b) for _ in range(5)]
+    torch.cuda.synchronize()
+    assert all(torch.equal(one, wanted) for one in found)
+
+
+def losses(layer: Any, dtype: Any) -> list[float]:
+    """The loss of each step of a small network with layers of that class, from fixed weights and pictures."""
+    torch.manual_seed(1)
+    network = torch.nn.Sequential(layer(96, 256), torch.nn.GELU(), layer(256, 128), torch.nn.GELU(), layer(128, 10)).to(
+        "cuda", dtype
+    )
+    centres = torch.randn(10, 96, device="cuda")
+    optimizer = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
+    found = []
+    for _ in range(150):
+        label = torch.randint(0, 10, (512,), device="cuda")
+        x = (centres[label] + 2.0 * torch.randn(512, 96, device="cuda")).to(dtype)
+        loss = torch.nn.functional.cross_entropy(network(x).float(), label)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        found.append(float(loss.detach()))
+    return found
+
+
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
+def test_a_network_learns_as_with_torchs_layers(element: Element) -> None:
+    """The losses begin alike and end at the same one: roundings differ, the noise of the batches is the same."""
+    dtype = getattr(torch, element.name)
+    ours, theirs = losses(Linear, dtype), losses(torch.nn.Linear, dtype)
+    assert ours[0] == pytest.approx(theirs[0], rel=0.01)
+    assert ours[0] > 2.0
+    ends = [sum(one[-20:]) / 20 for one in (ours, theirs)]
+    assert ends[0] == pytest.approx(ends[1], rel=0.05)
+    assert ends[0] < 0.3 * ours[0]
+
+
+def test_autocast_casts_as_torch_does() -> None:
+    layer = Linear(64, 32).cuda()
+    x = torch.randn(16, 64, device="cuda")
+    with torch.autocast("cuda", torch.bfloat16):
+        found, wanted = layer(x), torch.nn.functional.linear(x, layer.weight, layer.bias)
+    assert found.dtype == wanted.dtype == torch.bfloat16
+    torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
+    found.sum().backward()
+    assert layer.weight.grad is not None
+    assert layer.weight.grad.dtype == torch.float32
+
+
+def test_linear_takes_any_leading_dimensions() -> None:
+    x, weight = torch.randn(2, 3, 5, 64, device="cuda").bfloat16(), torch.randn(24, 64, device="cuda").bfloat16()
+    wanted = x.double() @ weight.double().T
+    torch.testing.assert_close(linear(x, weight).double(), wanted, rtol=1e-2, atol=1e-2 * float(wanted.abs().max()))
