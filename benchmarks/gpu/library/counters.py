@@ -62,7 +62,7 @@ def _case_of(ladder: Ladder, version: Version) -> Case | None:
     if ladder.is_flat:
         return Case(ladder, FLOAT32, 1, count)
     if ladder.is_product:
-        return Case(ladder, FLOAT32, PRODUCT, PRODUCT, depth=PRODUCT)
+        return Case(ladder, version.elements[0], PRODUCT, PRODUCT, depth=PRODUCT)
     sizes = (CLUSTER_COLUMNS,) if version.name in SPREAD_OVER_CLUSTERS else COLUMNS
     for columns in sizes:
         case = Case(ladder, FLOAT32, count // columns, columns)
@@ -90,11 +90,12 @@ def run_group(ladders: tuple[Ladder, ...], plan: Path) -> None:
         plan.write_text(json.dumps(planned))
 
 
-def count_group(number: int) -> list[dict[str, Any]]:
-    """The counters of one group of ladders: one row per launch."""
+def count_group(number: int, names: str) -> list[dict[str, Any]]:
+    """The counters of one group of the ladders named: one row per launch."""
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
         own = [sys.executable, "-m", "benchmarks.gpu.library.counters", "--group", str(number), "--plan", str(plan)]
+        own += ["--ladders", names]
         raw = counted(own, tuple(MORE.values()))
         cases = [case for case, launches in json.loads(plan.read_text()) for _ in range(launches)]
     if len(cases) != len(raw):
@@ -102,31 +103,35 @@ def count_group(number: int) -> list[dict[str, Any]]:
     return [case | named(row, COUNTERS | MORE) for case, row in zip(cases, raw, strict=True)]
 
 
-def group_of(number: int) -> tuple[Ladder, ...]:
-    """Every `GROUPS`-th ladder."""
-    return LADDERS[number::GROUPS]
+def group_of(number: int, names: str) -> tuple[Ladder, ...]:
+    """Every `GROUPS`-th ladder of those named; of all if there are no names."""
+    wanted = names.split(",") if names else [ladder.name for ladder in LADDERS]
+    return tuple(ladder for ladder in LADDERS if ladder.name in wanted)[number::GROUPS]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library.counters", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/ladder_counters.json"))
     parser.add_argument("--seconds", type=float, default=600.0, help="no group is begun afterwards")
+    parser.add_argument("--ladders", default="", help="the names of ladders, instead of all: matmul,matmul_half")
     parser.add_argument("--group", type=int, help="run this group: what ncu starts")
     parser.add_argument("--plan", type=Path)
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("library.counters: torch sees no GPU")
     if arguments.group is not None:
-        run_group(group_of(arguments.group), arguments.plan)
+        run_group(group_of(arguments.group, arguments.ladders), arguments.plan)
         return
     begun = time.perf_counter()
     figures: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": []}
     for number in range(GROUPS):
+        if not group_of(number, arguments.ladders):
+            continue
         if time.perf_counter() - begun > arguments.seconds:
-            figures.setdefault("left_out", []).extend(ladder.name for ladder in group_of(number))
+            figures.setdefault("left_out", []).extend(ladder.name for ladder in group_of(number, arguments.ladders))
             continue
         try:
-            figures["rows"] += count_group(number)
+            figures["rows"] += count_group(number, arguments.ladders)
         except (SystemExit, RuntimeError) as error:  # one group must not cost the others
             figures.setdefault("errors", []).append(f"group {number}: {error}")
             print(figures["errors"][-1], flush=True)
