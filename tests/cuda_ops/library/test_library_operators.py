@@ -15,7 +15,11 @@ from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
 from cuda_ops.library.add.ladder import ADD  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF, split_for, tile_for  # noqa: E402
+from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
+from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD  # noqa: E402
@@ -25,6 +29,7 @@ from cuda_ops.library.softmax.op import softmax  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
 X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
+HALF_PRODUCT = (X.half().double() @ Y.T.half().double() + Y[0, :7].half().double()).half().float()
 
 
 @pytest.mark.parametrize(
@@ -38,11 +43,29 @@ X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
         (lambda: mean_of(X), X.mean()),
         (lambda: dot(X[0], Y[0]), torch.dot(X[0], Y[0])),
         (lambda: matmul(X, Y.T), X @ Y.T),
+        (lambda: matmul_parts(X, Y.T), X @ Y.T),
+        (lambda: matmul_half(X.half(), Y.T.half(), Y[0, :7].half()).float(), HALF_PRODUCT),
+        (lambda: linear(X[None], Y, Y[:, 0]), (X @ Y.T + Y[:, 0])[None]),
         (lambda: softmax(X.T), torch.softmax(X.T, -1)),
         (lambda: layer_norm(X, Y[0], Y[1]), torch.nn.functional.layer_norm(X, (33,), Y[0], Y[1])),
         (lambda: rms_norm(X, Y[0]), torch.nn.functional.rms_norm(X, (33,), Y[0], 1e-5)),
     ],
-    ids=["add", "relu", "sigmoid", "sum", "max", "mean", "dot", "matmul", "softmax", "layer_norm", "rms_norm"],
+    ids=[
+        "add",
+        "relu",
+        "sigmoid",
+        "sum",
+        "max",
+        "mean",
+        "dot",
+        "matmul",
+        "matmul_parts",
+        "matmul_half",
+        "linear",
+        "softmax",
+        "layer_norm",
+        "rms_norm",
+    ],
 )
 def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) -> None:
     torch.testing.assert_close(call(), wanted, rtol=2e-6, atol=2e-6)
@@ -59,6 +82,11 @@ def test_the_cpu_gives_what_torch_gives(call: Callable[[], Any], wanted: Any) ->
         (lambda: dot(X, Y), "expected one dimension"),
         (lambda: matmul(X.half(), Y.T.half()), "a is float16, allowed is float32"),
         (lambda: matmul(X, Y[0]), "expected two dimensions"),
+        (lambda: matmul_half(X, Y.T), "a is float32, allowed are bfloat16 and float16"),
+        (lambda: matmul_half(X.half(), Y.half()), r"b is torch.float16 \(7, 33\) on cpu, expected .*\(33, 33\)"),
+        (lambda: matmul_half(X.half(), Y.T.half(), Y[0]), "bias is torch.float32"),
+        (lambda: matmul_parts(X.half(), Y.T.half()), "a is float16, allowed is float32"),
+        (lambda: linear(X, Y.T), r"linear: x has shape \(7, 33\) and weight \(33, 7\)"),
         (lambda: matmul(X, Y), r"b is torch.float32 \(7, 33\) on cpu, expected torch.float32 \(33, 33\)"),
         (lambda: softmax(X[0, 0]), "x has no dimension"),
         (lambda: layer_norm(X, Y), "weight is"),
@@ -111,3 +139,34 @@ def test_packs_are_as_large_as_addresses_and_rows_allow() -> None:
     assert lanes_for(BFLOAT16, [64, 512], 1000) == 8
     assert lanes_for(BFLOAT16, [66, 512]) == 1
     assert lanes_for(BFLOAT16, [72], 12) == 4
+
+
+def test_the_default_version_of_a_half_precision_product_goes_by_its_size_and_its_lines() -> None:
+    def chosen(rows: int, columns: int, depth: int, lanes: int = 8, architecture: int = 90) -> str:
+        return MATMUL_HALF.choose(Problem(BFLOAT16, rows, columns, lanes, architecture, depth=depth)).name
+
+    assert chosen(4096, 4096, 4096) == "persistent"
+    assert chosen(512, 512, 16384) == "split"
+    assert chosen(4104, 4104, 4104) == "cluster"  # lines begin at multiples of 16 bytes, not of 32
+    assert chosen(4095, 4095, 4095, 1) == "padded"
+    assert chosen(33, 31, 77, 1) == "mma"
+    assert [chosen(4096, 4096, 4096, 8, architecture) for architecture in (75, 80, 100)] == ["naive", "mma", "mma"]
+
+
+def test_small_half_precision_products_take_small_tiles() -> None:
+    def problem(rows: int, columns: int, depth: int) -> Problem:
+        return Problem(BFLOAT16, rows, columns, 8, 90, depth=depth)
+
+    sizes = ((4096, 4096), (1536, 1536), (512, 4096), (1024, 1024))
+    assert [tile_for(problem(*size, 4096)).columns for size in sizes] == [256, 192, 128, 64]
+    assert split_for(problem(512, 512, 16384)).blocks == 4
+
+
+def test_linear_takes_the_place_of_torchs_layer() -> None:
+    ours, theirs = Linear(33, 5), torch.nn.Linear(33, 5)
+    ours.load_state_dict(theirs.state_dict())
+    torch.testing.assert_close(ours(X), theirs(X), rtol=2e-6, atol=2e-6)
+    with torch.autocast("cpu", torch.bfloat16):
+        found, wanted = ours(X), theirs(X)
+    assert found.dtype == wanted.dtype == torch.bfloat16
+    torch.testing.assert_close(found, wanted, rtol=2e-2, atol=2e-2)
