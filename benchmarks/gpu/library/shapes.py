@@ -167,7 +167,7 @@ def half_product_cases() -> Iterator[Case]:
         is_long = is_large and rows > 2048
         yield Case(MATMUL_HALF, BFLOAT16, rows, columns, is_square, depth, is_sustained=is_long)
         for transposed in ("b", "a") if is_large else ():
-            yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, transposed=transposed)
+            yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, transposed=transposed, is_brief=True)
     yield Case(MATMUL_HALF, HALF[1], 4096, 4096, depth=4096)
     for rows, columns, depth in RAGGED_SIZES:
         yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, is_brief=True)

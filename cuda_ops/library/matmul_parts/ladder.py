@@ -87,7 +87,7 @@ MATMUL_PARTS = Ladder(
         (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
     ),
     operations=lambda problem: 2 * problem.count * problem.depth,
-    preferred=lambda problem: 2,
+    preferred=lambda problem: 1,
     is_product=True,
     tensor_products=PAIRS,
     scratch={

@@ -17,9 +17,10 @@ from cuda_ops.runtime.registry import register
 def matmul_parts(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
     """The product of two float32 matrices by products of bfloat16 on the tensor cores; equal bits in every run.
 
-    Its errors are of the size of `matmul`'s, at twice its speed, on a GPU of sm_90 alone. Two infinities that meet give
-    NaN. It needs 6 bytes of memory for each element of `a` and `b`. A transposed matrix is copied first. Raises
-    `CudaOpsError` for other dtypes or shapes, or another GPU.
+    Its errors grow with the depth: of a result of normal numbers 4e-6 of its norm at 4096, where TF32's are 3e-4.
+    Version 2, which is slower, has `matmul`'s errors at any depth. It runs on a GPU of sm_90 alone. Two infinities that
+    meet give NaN. It needs 6 bytes of memory for each element of `a` and `b`. A transposed matrix is copied first.
+    Raises `CudaOpsError` for other dtypes or shapes, or another GPU.
     """
     if a.dtype != torch.float32:
         raise CudaOpsError(f"matmul_parts: a is {str(a.dtype).removeprefix('torch.')}, allowed is float32")
