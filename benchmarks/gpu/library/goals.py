@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import geometric_mean
 from typing import Any
 
+from benchmarks.gpu.library.shapes import RAGGED_SIZES
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem, line_of
@@ -161,6 +163,29 @@ def products_table(runs: Sequence[Figures]) -> str:
         ],
         lines,
     )
+
+
+def ragged_sentence(runs: Sequence[Figures]) -> str:
+    """How the rectangular and odd products of bfloat16 compare with cuBLAS; empty before they are timed."""
+    found: dict[tuple[int, int, int], dict[str, float]] = {}
+    for row in (row for run in runs for row in rows_of(run)):
+        size = row["rows"], row["columns"], row.get("depth", 0)
+        name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
+        if row["operator"] == "matmul_half" and size in RAGGED_SIZES and name is not None:
+            found.setdefault(size, {})[name] = row["median_us"]
+    times = {size: one["cublas"] / one["ours"] for size, one in found.items() if len(one) == 2}
+    if not times:
+        return ""
+    worst, best = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
+    return (
+        f"The {len(times)} rectangular and odd products of bfloat16 run at {geometric_mean(times.values()):.3f} times "
+        f"cuBLAS's speed in the geometric mean (goal: 1): {times[worst]:.2f} at {_named(worst)} (goal: 0.85) to "
+        f"{times[best]:.2f} at {_named(best)}."
+    )
+
+
+def _named(size: tuple[int, ...]) -> str:
+    return " x ".join(map(str, size))
 
 
 def _rates(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:

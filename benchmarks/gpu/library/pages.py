@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.library import agreement, streams_page
-from benchmarks.gpu.library.goals import cpu_table, default_version, fused_table, goals_table, products_table
+from benchmarks.gpu.library.goals import (
+    cpu_table,
+    default_version,
+    fused_table,
+    goals_table,
+    products_table,
+    ragged_sentence,
+)
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
@@ -27,7 +34,7 @@ AGAIN = PAGES / "again"
 STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
-ROOFLINE, STREAMS, SQUARE = "roofline", "streams", "products"
+ROOFLINE, STREAMS, SQUARE, RAGGED = "roofline", "streams", "products", "ragged"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -38,7 +45,7 @@ TIMES = (
 PRODUCT_TIMES = (
     "Tera-operations (TFLOP) per second, by the median time in a CUDA graph on buffers that rotate: a multiply-add is "
     "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, without TF32. Bold is the version that "
-    "runs by default.\n"
+    "runs by default; of some sizes only that one was timed.\n"
 )
 
 SUSTAINED_TEXT = (
@@ -228,6 +235,7 @@ def filled(
 ) -> str:
     """The index page with its tables, of the newest run and of later cases; `again` are its operators in other runs."""
     index = placed(placed(index, INDEX, index_table()), SQUARE, products_table(list(products.values())))
+    index = placed(index, RAGGED, ragged_sentence(list(products.values())))
     latest = list(newest(runs).values())
     figures = together([*latest, *later.values()])
     machines = agreement.pairs(latest, [again["another_gpu"]], CHANGED)

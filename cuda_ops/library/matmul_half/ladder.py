@@ -355,7 +355,7 @@ MATMUL_HALF = Ladder(
             change="Products of 16 x 16 x 8 with known lanes (mma.sync), factors by ldmatrix, four steps of the depth "
             "on their way (cp.async), a tile of 128 x 128.",
             why="Nothing waits for a step; sums are stored from registers.",
-            limit="All factors pass through registers: a load of four matrices for each 2.7 products.",
+            limit="The L2 cache, busy at 90 % of its peak (H100, 4096); and all factors pass through registers.",
             launch=_threads("matmul_half_mma", MMA_TILE, MMA_TILE, 256, has_lanes=True, shared_bytes=_mma_bytes()),
             fits=_fits,
             architecture_min=80,
@@ -405,9 +405,10 @@ MATMUL_HALF = Ladder(
             7,
             "cluster",
             change="Two blocks share the boxes of `b`: each brings half of them to both (multicast).",
-            why="A third fewer bytes come from the L2 cache, which costs power that the tensor cores can use.",
-            limit="Power and the tensor cores, as before: the L2 cache is no limit where rows begin at multiples of 32 "
-            "bytes. Where they do not, the boxes of `a` still take longer than their products.",
+            why="A third fewer boxes are asked for.",
+            limit="The tensor cores, as before: the L2 cache was no limit where rows begin at multiples of 32 bytes, "
+            "and its counters show no fewer bytes. Where rows begin elsewhere it gains a quarter, but boxes still come "
+            "late.",
             launch=persistent("cluster", 2, _tile_of_pairs),
             fits=_fits_engine,
             architecture_min=90,

@@ -130,6 +130,19 @@ def test_a_half_precision_product_of_transposed_matrices_has_no_goal() -> None:
     ]
 
 
+def test_odd_products_are_held_against_cublas_together() -> None:
+    def row(rows: int, columns: int, depth: int, contender: str, median_us: float) -> dict[str, Any]:
+        case = {"operator": "matmul_half", "element": "bfloat16", "rows": rows, "columns": columns, "depth": depth}
+        return case | {"contender": contender, "median_us": median_us}
+
+    rows = [row(4104, 4104, 4104, "torch", 100.0), row(4104, 4104, 4104, "v7", 200.0), row(4096, 64, 4096, "v6", 10.0)]
+    rows += [row(4096, 64, 4096, "torch", 20.0), row(8192, 8192, 8192, "torch", 9.0), row(8192, 8192, 8192, "v6", 3.0)]
+    found = goals.ragged_sentence([{"rows": rows}])
+    assert "The 2 rectangular and odd products of bfloat16 run at 1.000 times" in found
+    assert "0.50 at 4104 x 4104 x 4104 (goal: 0.85) to 2.00 at 4096 x 64 x 4096." in found
+    assert goals.ragged_sentence([{"rows": rows[:1]}]) == ""
+
+
 def test_the_default_of_a_product_goes_by_its_packs() -> None:
     case = {"operator": "matmul_half", "element": "bfloat16", "rows": 4097, "columns": 1023, "depth": 2047}
     assert goals.default_version(case) == "v9"

@@ -15,12 +15,14 @@ from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
 from cuda_ops.library.recorder import record
 
 SLOWER_MAX = 1.1
-Case = tuple[str, str, int, int]
-"""Operator, element type, rows and columns."""
+NAMES = ("operator", "element", "rows", "columns", "depth", "transposed")
+Case = tuple[Any, ...]
+"""What a row has of `NAMES`; a depth is a product's alone."""
 
 
 def case_of(row: dict[str, Any]) -> Case:
-    return row["operator"], row["element"], row["rows"], row["columns"]
+    of_product = (row["depth"], row.get("transposed", "")) if "depth" in row else ()
+    return (*(row[name] for name in NAMES[:4]), *of_product)
 
 
 def times_us(run: dict[str, Any]) -> dict[Case, dict[str, float]]:
@@ -56,7 +58,7 @@ def slow_defaults(run: dict[str, Any]) -> list[str]:
     """One line for each case whose default version took more than `SLOWER_MAX` times the fastest one's time."""
     found = []
     for case, times in times_us(run).items():
-        default = default_version(dict(zip(("operator", "element", "rows", "columns"), case, strict=True)))
+        default = default_version(dict(zip(NAMES, case, strict=False)))
         if default not in times:  # a version that came after this run
             continue
         fastest = min(times, key=times.__getitem__)
