@@ -1,7 +1,7 @@
 """Closed loop: the ego stands behind an obstacle, and pulls out before drivers on the next lane.
 
-They keep their distance to each other, and to an ego that reaches into their lane, by the Intelligent Driver Model: Treiber, Hennecke,
-Helbing (2000), "Congested traffic states in empirical observations and microscopic simulations".
+They keep their distance to each other, and to an ego that reaches into their lane, by the Intelligent Driver Model:
+Treiber, Hennecke, Helbing (2000), "Congested traffic states in empirical observations and microscopic simulations".
 """
 
 from __future__ import annotations
