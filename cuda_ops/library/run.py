@@ -175,6 +175,17 @@ def check_like(operator: str, name: str, tensor: torch.Tensor, x: torch.Tensor, 
         )
 
 
+def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
+    """Raises `CudaOpsError` unless `a` and `b` are matrices that can be multiplied, of one of the dtypes `allowed`."""
+    if a.dtype not in allowed:
+        names = [str(dtype).removeprefix("torch.") for dtype in (a.dtype, *allowed)]
+        verb = "is" if len(allowed) == 1 else "are"
+        raise CudaOpsError(f"{operator}: a is {names[0]}, allowed {verb} {' and '.join(names[1:])}")
+    if a.dim() != 2 or b.dim() != 2:
+        raise CudaOpsError(f"{operator}: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
+    check_like(operator, "b", b, a, (a.shape[1], b.shape[1]))
+
+
 def scratch_for(ladder: Ladder, problem: Problem, device: Any) -> dict[str, torch.Tensor]:
     """The scratch arrays of one call."""
     return {name: torch.empty(size(problem), dtype=torch.uint8, device=device) for name, size in ladder.scratch.items()}

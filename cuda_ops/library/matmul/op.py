@@ -6,10 +6,9 @@ from typing import Any
 
 import torch
 
-from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
 from cuda_ops.library.matmul.ladder import MATMUL
-from cuda_ops.library.run import check_like, is_direct, run
+from cuda_ops.library.run import check_factors, is_direct, run
 from cuda_ops.runtime.registry import register
 
 
@@ -19,11 +18,7 @@ def matmul(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torc
     A transposed matrix is copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not
     exist.
     """
-    if a.dtype != torch.float32:
-        raise CudaOpsError(f"matmul: a is {str(a.dtype).removeprefix('torch.')}, allowed is float32")
-    if a.dim() != 2 or b.dim() != 2:
-        raise CudaOpsError(f"matmul: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
-    check_like("matmul", "b", b, a, (a.shape[1], b.shape[1]))
+    check_factors("matmul", a, b, (torch.float32,))
     if is_direct(a, b):
         return _gpu(a, b, version or 0)
     result: torch.Tensor = _matmul(a, b, version or 0)

@@ -7,11 +7,19 @@ from typing import Any
 
 import torch
 
-from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Problem, lanes_for, line_of
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
-from cuda_ops.library.run import ELEMENT_OF, PREPARED_MAX, architecture, check_like, is_direct, run, scratch_for
+from cuda_ops.library.run import (
+    ELEMENT_OF,
+    PREPARED_MAX,
+    architecture,
+    check_factors,
+    check_like,
+    is_direct,
+    run,
+    scratch_for,
+)
 from cuda_ops.runtime.registry import register
 
 DTYPES = (torch.bfloat16, torch.float16)
@@ -25,11 +33,7 @@ def matmul_half(
     It is summed in float32 and rounded once. A transposed matrix (`b.T`) is read as it lies in memory; other views are
     copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
     """
-    if a.dtype not in DTYPES:
-        raise CudaOpsError(f"matmul_half: a is {str(a.dtype).removeprefix('torch.')}, allowed are bfloat16 and float16")
-    if a.dim() != 2 or b.dim() != 2:
-        raise CudaOpsError(f"matmul_half: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
-    check_like("matmul_half", "b", b, a, (a.shape[1], b.shape[1]))
+    check_factors("matmul_half", a, b, DTYPES)
     if bias is not None:
         check_like("matmul_half", "bias", bias, a, b.shape[1:])
     if is_direct(a, b, bias):

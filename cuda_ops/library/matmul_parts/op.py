@@ -6,11 +6,10 @@ from typing import Any
 
 import torch
 
-from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import FLOAT32, Problem
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
-from cuda_ops.library.run import architecture, check_like, is_direct, run, scratch_for
+from cuda_ops.library.run import architecture, check_factors, is_direct, run, scratch_for
 from cuda_ops.runtime.registry import register
 
 
@@ -22,13 +21,7 @@ def matmul_parts(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -
     meet give NaN. It needs 6 bytes of memory for each element of `a` and `b`. A transposed matrix is copied first.
     Raises `CudaOpsError` for other dtypes or shapes, or another GPU.
     """
-    if a.dtype != torch.float32:
-        raise CudaOpsError(f"matmul_parts: a is {str(a.dtype).removeprefix('torch.')}, allowed is float32")
-    if a.dim() != 2 or b.dim() != 2:
-        raise CudaOpsError(
-            f"matmul_parts: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions"
-        )
-    check_like("matmul_parts", "b", b, a, (a.shape[1], b.shape[1]))
+    check_factors("matmul_parts", a, b, (torch.float32,))
     if is_direct(a, b):
         return _gpu(a, b, version or 0)
     result: torch.Tensor = _matmul_parts(a, b, version or 0)
