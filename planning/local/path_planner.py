@@ -50,7 +50,9 @@ _GIVING_UP_MPS2 = 4.0
 """The ego brakes like this where its way through the oncoming lane is closed."""
 
 _ROLLING_MPS = 5.0
-"""A faster ego keeps the times of its way between others that drive along. A slower one lets them go first."""
+"""A faster ego, and an impatient one, keeps the times of its way between others that drive along. Any other one lets
+them go first.
+"""
 
 _KEPT_STEPS = 6
 """Steps in which an ego on its way keeps its path though the search finds none: where others just pass, it may find one

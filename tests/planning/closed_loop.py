@@ -139,6 +139,23 @@ def drive(
     return log
 
 
+def follow_mps2(
+    speed_mps: np.ndarray,
+    free_mps: float,
+    gap_m: np.ndarray | float,
+    ahead_mps: np.ndarray | float,
+    most_mps2: float = 1.5,
+) -> np.ndarray:
+    """The acceleration of drivers who keep their distance: the Intelligent Driver Model, braking with 3 m/s2.
+
+    Treiber, Hennecke, Helbing (2000), "Congested traffic states in empirical observations and microscopic simulations".
+    """
+    closing_mps = speed_mps - ahead_mps
+    wanted_m = 2.0 + speed_mps + speed_mps * closing_mps / (2.0 * np.sqrt(most_mps2 * 3.0))
+    near = np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)
+    return np.asarray(most_mps2 * (1.0 - (speed_mps / free_mps) ** 4 - near**2))
+
+
 def true_error(planner: ScenePlanner, state: VehicleState) -> tuple[float, float]:
     """Arc length and cross-track error of the true state, near where the planner believes it to be."""
     route, progress = planner.route, planner.progress

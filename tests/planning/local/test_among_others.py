@@ -1,7 +1,6 @@
 """Closed loop: the ego stands behind an obstacle, and pulls out before drivers on the next lane.
 
-They keep their distance to each other, and to an ego that reaches into their lane, by the Intelligent Driver Model:
-Treiber, Hennecke, Helbing (2000), "Congested traffic states in empirical observations and microscopic simulations".
+They keep their distance to each other, and to an ego that reaches into their lane (`closed_loop.follow_mps2`).
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ import pytest
 
 from av_core.types import Pose2D, TrackedObject
 from tests.control.vehicle_model import VehicleState
-from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive
+from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive, follow_mps2
 from tests.planning.lanes_by_hand import beside, join, key, straight
 from tests.planning.local.test_passing import clearance_m, outline
 from tests.planning.test_traffic import vehicle
@@ -45,11 +44,8 @@ class Drivers:
             rear_x_m = float(in_lane[:, 0].min()) - 0.5 * LENGTH_M
             follows = (in_lane[:, 0].max() > self._x_m + 0.5 * LENGTH_M) & (rear_x_m < lead_x_m)
             lead_x_m, lead_mps = np.where(follows, rear_x_m, lead_x_m), np.where(follows, ego.speed_mps, lead_mps)
-        room_m = np.maximum(lead_x_m - self._x_m, 0.1)
-        closing_mps = self._speed_mps - lead_mps
-        wanted_m = 2.0 + np.maximum(self._speed_mps + self._speed_mps * closing_mps / (2.0 * np.sqrt(2.0 * 3.0)), 0.0)
-        free = 1.0 - (self._speed_mps / self._free_mps) ** 4
-        accel = np.clip(2.0 * (free - np.where(np.isfinite(room_m), wanted_m / room_m, 0.0) ** 2), -7.0, 2.0)
+        room_m = lead_x_m - self._x_m
+        accel = np.clip(follow_mps2(self._speed_mps, self._free_mps, room_m, lead_mps, 2.0), -7.0, 2.0)
         self.least_mps2 = min(self.least_mps2, float(accel.min()))
         self._speed_mps = np.maximum(self._speed_mps + accel * DT_S, 0.0)
         self._x_m = self._x_m + self._speed_mps * DT_S

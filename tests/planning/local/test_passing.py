@@ -10,7 +10,7 @@ import pytest
 
 from av_core.types import Indicator, LaneGraph, LightState, Manoeuvre, Pose2D, Signal, SignalKind, TrackedObject
 from sim_configs.load import load_rig
-from tests.planning.closed_loop import CAR, Log, ScenePlanner, drive
+from tests.planning.closed_loop import CAR, Log, ScenePlanner, drive, follow_mps2
 from tests.planning.lanes_by_hand import beside, join, key, straight
 from tests.planning.test_traffic import light, vehicle
 
@@ -196,11 +196,7 @@ class Stream:
         return (parked(), *cars)
 
     def _accel(self, gap_m: np.ndarray | float, ahead_mps: np.ndarray | float) -> np.ndarray:
-        v = self._speed_mps
-        wanted_m = 2.0 + v + v * (v - ahead_mps) / (2.0 * np.sqrt(1.5 * 3.0))
-        return np.asarray(
-            1.5 * (1.0 - (v / self._free_mps) ** 4 - (np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)) ** 2)
-        )
+        return follow_mps2(self._speed_mps, self._free_mps, gap_m, ahead_mps)
 
 
 @pytest.mark.parametrize("seed", [3, 6])
@@ -270,11 +266,7 @@ class TrafficBeside:
         return (*stands, *cars)
 
     def _accel(self, gap_m: np.ndarray, ahead_mps: np.ndarray | float) -> np.ndarray:
-        v = self._speed_mps
-        wanted_m = 2.0 + v + v * (v - ahead_mps) / (2.0 * np.sqrt(1.5 * 3.0))
-        return np.asarray(
-            1.5 * (1.0 - (v / self._free_mps) ** 4 - (np.maximum(wanted_m, 0.0) / np.maximum(gap_m, 0.1)) ** 2)
-        )
+        return follow_mps2(self._speed_mps, self._free_mps, gap_m, ahead_mps)
 
 
 STANDS_M, SEEN_M = 330.0, 75.0
