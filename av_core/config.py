@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import reprlib
 from pathlib import Path
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 from pydantic_core import ErrorDetails, PydanticCustomError
@@ -185,12 +185,17 @@ def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[st
     for part in location:
         if isinstance(part, str) and _is_model(current) and part in current.model_fields:
             current = current.model_fields[part].annotation
-        while not _is_model(current):
-            inner = [a for a in get_args(current) if a is not type(None) and a is not Ellipsis]
-            if not inner:
-                return []
-            current = inner[-1]
+        current = _model_in(current)
+        if current is None:
+            return []
     return sorted(current.model_fields)
+
+
+def _model_in(kind: Any) -> type[BaseModel] | None:
+    """The last model that a type names at any depth; for a mapping that of its values."""
+    if _is_model(kind):
+        return cast(type[BaseModel], kind)
+    return next((model for inner in reversed(get_args(kind)) if (model := _model_in(inner)) is not None), None)
 
 
 def _is_model(kind: Any) -> bool:

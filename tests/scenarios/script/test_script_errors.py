@@ -43,6 +43,10 @@ def event(when: dict[str, Any], do: dict[str, Any], name: str = "it") -> dict[st
             {"actors": {"car": CAR}, "events": [event({"timer_s": 1.0}, {"despawn": "car"})]},
             "unknown key events.0.when.timer_s (did you mean time_s?)",
         ),
+        (
+            {"actors": {"car": CAR}, "events": [event({"any": [{"arrives": 1.0}]}, {"despawn": "car"})]},
+            "unknown key events.0.when.any.0.arrives (did you mean arrival?); allowed are after, all, any, arrival",
+        ),
         ({"actors": {"car": CAR}, "events": [event({"time_s": 1.0}, {"fly": "car"})]}, "unknown key events.0.do.0.fly"),
         ({"actors": {"car": CAR}, "events": [event({"time_s": -1.0}, {"despawn": "car"})]}, "needed is at least 0"),
         (
