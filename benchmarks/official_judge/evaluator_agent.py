@@ -104,7 +104,8 @@ def _autopilot(judged: JudgedAgent, ego: Any) -> Any:
     autopilot = Autopilot(world, second.route)
 
     def step(time_s: float) -> Any:
-        autopilot.step(SimpleNamespace(stamp=SimpleNamespace(time_s=time_s)))  # type: ignore[arg-type]
+        stamp = SimpleNamespace(frame=0, time_s=time_s)  # the autopilot has the ego from its first frame on
+        autopilot.step(SimpleNamespace(stamp=stamp))  # type: ignore[arg-type]
         return ego.get_control()
 
     return step
