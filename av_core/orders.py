@@ -140,10 +140,13 @@ class LeaveSpace:
 class QuietJunction:
     """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
 
-    That ahead of the ego goes, up to the junction. With `others_wait`, that of the other roads stops before it.
+    That ahead of the ego goes, up to the junction; that behind does not overtake it, and no other comes there. With
+    `others_wait`, that of the other roads stops before the junction. Cars that wait behind it do so `exit_space_m`
+    farther on.
     """
 
     others_wait: bool
+    exit_space_m: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,38 @@ class OncomingTraffic:
     """Whether background traffic comes towards the ego from now on. What is there already drives on."""
 
     comes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingTraffic:
+    """Whether background traffic comes behind the ego from now on. What is there already drives on."""
+
+    comes: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LaneTraffic:
+    """Whether the lane `left` lanes to the left of the route has background traffic from now on.
+
+    Without, what is there goes. With it again, cars come at once, ahead of the ego and behind it.
+    """
+
+    comes: bool
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficAhead:
+    """Let background traffic ahead of the ego keep so much more distance than it usually does."""
+
+    space_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class CrossingSpace:
+    """Remove the oncoming background traffic near a place where somebody crosses, and stop what is a little farther."""
+
+    place: Pose2D
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +216,7 @@ EgoOrder = PlaceEgo | Disturb
 
 Order = Spawn | ActorOrder | SetSignal | SetWeather | TrafficOrder | EgoOrder
 
-BackgroundOrder = QuietJunction | OncomingTraffic
+BackgroundOrder = QuietJunction | OncomingTraffic | FollowingTraffic | LaneTraffic | TrafficAhead | CrossingSpace
 """Orders to the one who decides which background traffic comes and goes."""
 
 ScriptOrder = Order | BackgroundOrder

@@ -87,16 +87,21 @@ def see(cars: Sequence[Car], actors: Mapping[str, ActorTruth], route: Route, ego
     ]
 
 
-def speed_share(seen: Seen, ego_m: float, ego_mps: float) -> float:
+def speed_share(seen: Seen, ego_m: float, ego_mps: float, space_m: float = 0.0) -> float:
     """Share of the speed limit at which a car drives.
 
-    Cars ahead slow down the farther they are, so that the ego catches up; those behind drive faster the farther they
-    are, at most twice as fast. All others drive at the limit.
+    Cars ahead slow down the farther they are, so that the ego catches up, but `space_m` later; those behind drive
+    faster the farther they are, at most twice as fast. All others drive at the limit.
     """
     if not seen.is_on_route or seen.car.role is Role.ONCOMING:
         return 1.0
     gap_m = abs(seen.s_m - ego_m)
     if seen.s_m < ego_m:
         return min(1.0 + gap_m / SPACING_M, 2.0)
-    stop_m = (FRONT_CARS + 1) * SPACING_M + RADIUS_S * ego_mps
+    stop_m = (FRONT_CARS + 1) * SPACING_M + RADIUS_S * ego_mps + space_m
     return min(max((stop_m - gap_m) / SPACING_M, 0.0), 1.0)
+
+
+def share_behind(gap_m: float, ego_share: float) -> float:
+    """Share of the speed limit at which a car stays behind an ego that drives at `ego_share` of it."""
+    return min(max((gap_m - SPACING_M) / SPACING_M + ego_share, 0.0), 1.0)

@@ -12,16 +12,30 @@ import numpy as np
 from av_core.frames import map_to_vehicle
 from av_core.orders import (
     BackgroundOrder,
+    CrossingSpace,
     Destroy,
     DriveInTraffic,
+    FollowingTraffic,
+    LaneTraffic,
     Move,
     OncomingTraffic,
     Order,
     QuietJunction,
     Spawn,
+    TrafficAhead,
 )
 from av_core.types import Pose2D
-from scenarios.background.cars import FASTEST_MPS, FRONT_CARS, SPACING_M, Car, Role, Seen, see, speed_share
+from scenarios.background.cars import (
+    FASTEST_MPS,
+    FRONT_CARS,
+    SPACING_M,
+    Car,
+    Role,
+    Seen,
+    see,
+    share_behind,
+    speed_share,
+)
 from scenarios.background.lanes import JunctionAhead, LanePlace, LanesAlong
 from scenarios.script.places import Roads
 from scenarios.script.situation import Situation, distance_m, speed_mps
@@ -62,6 +76,12 @@ STUCK_M, STANDING_MPS = 25.0, 0.5
 LANE_M = 3.5
 """Distance between two lanes."""
 
+AGAIN_S = 2.0
+"""The cars of a lane that has traffic again are farther apart, by this time at the ego's speed."""
+
+CROSSING_FREE_M, CROSSING_STOP_M = 20.0, 30.0
+"""Where somebody crosses, oncoming cars nearer than the first distance go, and those nearer than the second stop."""
+
 CARS_MAX = 40
 PATIENCE = 3
 """Decisions after which a car that was not seen is forgotten."""
@@ -92,18 +112,40 @@ class BackgroundTraffic:
         self._sources: dict[int, list[LanePlace]] = {}
         self._quiet: JunctionAhead | None = None
         self._others_wait = self._is_way_to_clear = False
-        self._oncoming_comes = True
+        self._oncoming_comes = self._following_comes = True
+        self._space_m = self._exit_space_m = 0.0
+        self._closed: set[int] = set()
+        self._to_clear: list[int] = []
+        self._to_fill: list[int] = []
+        self._crossings: list[Pose2D] = []
 
     def obey(self, order: BackgroundOrder, route_m: float) -> None:
         """Do from now on what an order says; the ego is at `route_m`."""
         if isinstance(order, OncomingTraffic):
             self._oncoming_comes = order.comes
+        elif isinstance(order, FollowingTraffic):
+            self._following_comes = order.comes
+        elif isinstance(order, TrafficAhead):
+            self._space_m = order.space_m
+        elif isinstance(order, CrossingSpace):
+            self._crossings.append(order.place)
+        elif isinstance(order, LaneTraffic):
+            self._open_or_close(order)
         else:
             self._keep_out(order, route_m)
+
+    def _open_or_close(self, order: LaneTraffic) -> None:
+        if not order.comes:
+            self._closed.add(order.left)
+            self._to_clear.append(order.left)
+        elif order.left in self._closed:
+            self._closed.remove(order.left)
+            self._to_fill.append(order.left)
 
     def _keep_out(self, order: QuietJunction, route_m: float) -> None:
         """Keep out of the next junction on the route, of the ego at `route_m`, until the ego has passed it."""
         self._quiet, self._others_wait = self._lanes.junction_at(route_m), order.others_wait
+        self._exit_space_m = order.exit_space_m
         self._is_way_to_clear = True
 
     def step(self, now: Situation) -> tuple[Order, ...]:
@@ -114,16 +156,28 @@ class BackgroundTraffic:
         seen = self._look(now)
         if self._quiet is not None and self._quiet.end_m < now.route_m:
             self._quiet = None
-        gone = {*self._gone(seen, now), *self._kept_out(seen, now)}
+        gone = {*self._gone(seen, now), *self._kept_out(seen, now), *self._cleared(seen)}
         self._is_way_to_clear = False
+        self._to_clear.clear()
         seen = [one for one in seen if one.car.name not in gone]
         self._cars = [car for car in self._cars if car.name not in gone]
         orders: list[Order] = [Destroy(name) for name in sorted(gone)]
+        orders += self._stopped(seen)
+        self._crossings.clear()
         limit_mps = min(float(self._lanes.route.speed_limit_mps[self._lanes.route.row_at(now.route_m)]), FASTEST_MPS)
         for one in seen:
-            share = 0.0 if self._has_to_wait(one) else speed_share(one, now.route_m, speed_mps(now.ego))
-            orders += self._drive(one.car, limit_mps * share)
+            orders += self._drive(one.car, limit_mps * self._share(one, now, limit_mps))
         return (*orders, *self._come(seen, now, limit_mps))
+
+    def _share(self, one: Seen, now: Situation, limit_mps: float) -> float:
+        """Share of the speed limit at which a car drives."""
+        if self._has_to_wait(one):
+            return 0.0
+        ego_mps = speed_mps(now.ego)
+        is_behind = one.is_on_route and one.car.role is not Role.ONCOMING and one.s_m < now.route_m
+        if self._quiet is not None and is_behind:
+            return share_behind(now.route_m - one.s_m, ego_mps / limit_mps)
+        return speed_share(one, now.route_m, ego_mps, self._space_m)
 
     def _look(self, now: Situation) -> list[Seen]:
         for car in self._cars:
@@ -141,7 +195,7 @@ class BackgroundTraffic:
             away_m = distance_m(one.pose, now.ego.pose)
             is_stuck = one.is_on_route and one.s_m > now.route_m and one.speed_mps < STANDING_MPS
             if (
-                away_m > LOST_M
+                away_m > LOST_M + self._exit_space_m
                 or (one.s_m < now.route_m - BEHIND_M and away_m > ONCOMING_FROM_M)
                 or (one.car.role is Role.ONCOMING and one.s_m < now.route_m and away_m > ONCOMING_FROM_M)
                 or (one.car.junction in passed and not one.is_on_route and away_m > ONCOMING_GAP_M)
@@ -156,7 +210,7 @@ class BackgroundTraffic:
         ahead: dict[tuple[bool, int], list[Seen]] = {}
         for one in seen:
             if one.is_on_route and one.s_m > now.route_m and one.car.role is not Role.ONCOMING:
-                ahead.setdefault((one.s_m > end_m, round(one.d_m / LANE_M)), []).append(one)
+                ahead.setdefault((one.s_m > end_m, _lane(one.d_m)), []).append(one)
         for cars in ahead.values():
             cars.sort(key=lambda one: one.s_m)
             yield from (one.car.name for one in cars[FRONT_CARS:])
@@ -170,6 +224,21 @@ class BackgroundTraffic:
             is_between = self._is_way_to_clear and is_on_way and one.car.role is not Role.ONCOMING
             if is_between or self._lanes.is_inside(self._quiet, one.pose):
                 yield one.car.name
+
+    def _cleared(self, seen: list[Seen]) -> Iterator[str]:
+        """The cars of lanes that have no traffic from now on, and oncoming ones where somebody crosses."""
+        for one in seen:
+            is_on_lane = one.is_on_route and one.car.role is not Role.ONCOMING and _lane(one.d_m) in self._to_clear
+            if is_on_lane or self._is_near_crossing(one, CROSSING_FREE_M):
+                yield one.car.name
+
+    def _stopped(self, seen: list[Seen]) -> Iterator[Order]:
+        """Oncoming cars a little farther from where somebody crosses stand still for a moment."""
+        return (Move(one.car.name, (0.0, 0.0)) for one in seen if self._is_near_crossing(one, CROSSING_STOP_M))
+
+    def _is_near_crossing(self, one: Seen, within_m: float) -> bool:
+        is_oncoming = one.car.role is Role.ONCOMING
+        return is_oncoming and any(distance_m(one.pose, place) < within_m for place in self._crossings)
 
     def _has_to_wait(self, one: Seen) -> bool:
         """Whether a car stops before the quiet junction, since it comes on another road than the ego."""
@@ -187,21 +256,38 @@ class BackgroundTraffic:
         junction = self._lanes.junction_at(now.route_m)
         reach_m = JUNCTION_M + JUNCTION_S * speed_mps(now.ego)
         if junction is not None and junction.start_m - now.route_m < reach_m:
+            self._closed.clear()
+            self._to_fill.clear()
             yield from self._come_to_junction(junction, seen, now, taken, limit_mps)
             return
-        yield from self._come_behind(seen, now, taken)
+        if self._to_fill:
+            yield from self._fill(now, taken)
+            self._to_fill.clear()
+        if self._following_comes and self._quiet is None:
+            yield from self._come_behind(seen, now, taken)
         if self._oncoming_comes:
             yield from self._come_against(seen, now, taken, limit_mps)
 
     def _start(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
         """The cars that are there when the drive begins: ahead and behind on each lane, up to the next junction."""
         for place in self._lanes.same_way(now.route_m):
-            for sign, count in ((1.0, FRONT_CARS), (-1.0, BACK_CARS)):
-                for number in range(1, count + 1):
-                    there = self._lanes.ahead(place, sign * number * SPACING_M)
-                    if there is None:
-                        break
-                    yield from self._spawn(there, Role.ALONG, taken, 0.0)
+            yield from self._around(place, SPACING_M, taken, 0.0)
+
+    def _fill(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
+        """The cars of lanes that have traffic again, at the ego's speed."""
+        ego_mps = speed_mps(now.ego)
+        for place in self._lanes.same_way(now.route_m):
+            if _lane(self._beside_m(place)) in self._to_fill:
+                yield from self._around(place, SPACING_M + AGAIN_S * ego_mps, taken, ego_mps)
+
+    def _around(self, place: LanePlace, spacing_m: float, taken: list[Pose2D], mps: float) -> Iterator[Order]:
+        """Cars ahead of a place and behind it, up to the next junction."""
+        for sign, count in ((1.0, FRONT_CARS), (-1.0, BACK_CARS)):
+            for number in range(1, count + 1):
+                there = self._lanes.ahead(place, sign * number * spacing_m)
+                if there is None:
+                    break
+                yield from self._spawn(there, Role.ALONG, taken, mps)
 
     def _come_behind(self, seen: list[Seen], now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
         """Cars behind the ego on each lane of its direction, until there are enough ahead and behind.
@@ -210,7 +296,7 @@ class BackgroundTraffic:
         """
         for place in self._lanes.same_way(now.route_m):
             beside_m = self._beside_m(place)
-            if self._has_follower(beside_m, now):
+            if _lane(beside_m) in self._closed or self._has_follower(beside_m, now):
                 continue
             own = [one for one in seen if one.is_on_route and abs(one.d_m - beside_m) < LANE_M / 2.0]
             near = [one for one in own if abs(one.s_m - now.route_m) < LOST_M]
@@ -257,7 +343,7 @@ class BackgroundTraffic:
             self._sources[number] = [place for place in places if self._rng.random() < SOURCE_SHARE]
             for place in self._lanes.same_way(junction.end_m + 1.0):
                 for ahead_m in (2.0 * SPACING_M, 3.0 * SPACING_M):
-                    there = self._lanes.ahead(place, ahead_m)
+                    there = self._lanes.ahead(place, ahead_m + self._exit_space_m)
                     if there is not None:
                         yield from self._spawn(there, Role.ALONG, taken, 0.0)
         for source, place in enumerate(self._sources[number]):
@@ -287,6 +373,11 @@ class BackgroundTraffic:
         if car.told_mps is None or abs(car.told_mps - mps) >= SPEED_STEP_MPS or (mps == 0.0) != (car.told_mps == 0.0):
             car.told_mps = mps
             yield DriveInTraffic(car.name, mps, ignores_signals=car.role is Role.ONCOMING)
+
+
+def _lane(left_m: float) -> int:
+    """The number of lanes to the left of the route's, of a place so far to its left."""
+    return round(left_m / LANE_M)
 
 
 def _is_taken(place: Pose2D, other: Pose2D) -> bool:

@@ -164,16 +164,43 @@ class LeaveSpaceTable(Strict):
 class QuietJunctionTable(Strict):
     """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
 
-    That ahead of the ego goes, up to the junction. With `others_wait`, that of the other roads stops before it.
+    That ahead of the ego goes, up to the junction; none comes behind it. With `others_wait`, that of the other roads
+    stops before the junction. What waits behind it does so `exit_space_m` farther on.
     """
 
     others_wait: bool = False
+    exit_space_m: Metres = 0.0
 
 
 class OncomingTrafficTable(Strict):
     """Whether background traffic comes towards the ego from now on."""
 
     comes: bool
+
+
+class FollowingTrafficTable(Strict):
+    """Whether background traffic comes behind the ego from now on."""
+
+    comes: bool
+
+
+class LaneTrafficTable(Strict):
+    """Whether the ego's lane, or the one beside it, has background traffic from now on; without, what is there goes."""
+
+    comes: bool
+    side: Literal["own", "left", "right"] = "own"
+
+
+class TrafficAheadTable(Strict):
+    """Let background traffic ahead of the ego keep so much more distance."""
+
+    space_m: Metres
+
+
+class CrossingSpaceTable(Strict):
+    """Remove the oncoming background traffic near a place."""
+
+    place: PlaceTable
 
 
 class Action(OneKey):
@@ -204,6 +231,10 @@ class Action(OneKey):
     leave_space: LeaveSpaceTable | None = None
     quiet_junction: QuietJunctionTable | None = None
     oncoming_traffic: OncomingTrafficTable | None = None
+    following_traffic: FollowingTrafficTable | None = None
+    lane_traffic: LaneTrafficTable | None = None
+    traffic_ahead: TrafficAheadTable | None = None
+    crossing_space: CrossingSpaceTable | None = None
 
     def actor(self) -> str | None:
         """The actor that it is about."""

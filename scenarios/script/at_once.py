@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from av_core.orders import (
+    BackgroundOrder,
     CapTraffic,
     ClearTraffic,
+    CrossingSpace,
     DriveItself,
+    FollowingTraffic,
+    LaneTraffic,
     LeaveSpace,
     OncomingTraffic,
     OpenDoor,
@@ -14,20 +18,27 @@ from av_core.orders import (
     ShowLights,
     StartTraffic,
     StopTraffic,
+    TrafficAhead,
 )
 from av_core.types import VehicleLights
 from scenarios.script.actions import (
     Action,
     CapTrafficTable,
     ClearTrafficTable,
+    CrossingSpaceTable,
     DoorTable,
+    FollowingTrafficTable,
+    LaneTrafficTable,
     LeaveSpaceTable,
     LightsTable,
     OncomingTrafficTable,
     QuietJunctionTable,
     StopTrafficTable,
+    TrafficAheadTable,
 )
 from scenarios.script.places import Roads
+
+LANES_TO_THE_LEFT = {"own": 0, "left": 1, "right": -1}
 
 
 def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None:
@@ -48,8 +59,21 @@ def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None
         return CapTraffic(own.speed_mps)
     if isinstance(own, ClearTrafficTable):
         return ClearTraffic((roads.pose(own.place, what),), own.within_m)
+    if isinstance(own, LeaveSpaceTable):
+        return LeaveSpace(own.within_m)
+    return _background_order(own, roads, what)
+
+
+def _background_order(own: object, roads: Roads, what: str) -> BackgroundOrder | None:
+    """The order to the one who decides which background traffic comes and goes."""
     if isinstance(own, QuietJunctionTable):
-        return QuietJunction(own.others_wait)
+        return QuietJunction(own.others_wait, own.exit_space_m)
     if isinstance(own, OncomingTrafficTable):
         return OncomingTraffic(own.comes)
-    return LeaveSpace(own.within_m) if isinstance(own, LeaveSpaceTable) else None
+    if isinstance(own, FollowingTrafficTable):
+        return FollowingTraffic(own.comes)
+    if isinstance(own, LaneTrafficTable):
+        return LaneTraffic(own.comes, LANES_TO_THE_LEFT[own.side])
+    if isinstance(own, TrafficAheadTable):
+        return TrafficAhead(own.space_m)
+    return CrossingSpace(roads.pose(own.place, what)) if isinstance(own, CrossingSpaceTable) else None

@@ -122,9 +122,10 @@ def _crosses(site: Site, at_m: float, who: dict[str, Any], distance_m: float, be
     soon = since(BEGIN, soon_at({"place": site.place(at_m)}, before_s, CLOSE_M))
     walk = _cross("crossing", ACROSS_MPS, distance_m)
     crossed = {"after": {"event": "cross", "delay_s": distance_m / ACROSS_MPS}}
+    space = {"crossing_space": {"place": site.place(at_m, 2.0 * site.half_lane_m(at_m))}}
     events = [
         begin(site),
-        {"name": "cross", "when": soon, "until": END, "do": [walk]},
+        {"name": "cross", "when": soon, "until": END, "do": [space, walk]},
         {"name": "crossed", "when": crossed, "do": [{"despawn": "crossing"}]},
         end({"driven": {"event": "crossed", "by_m": DRIVE_ON_M}}, []),
     ]

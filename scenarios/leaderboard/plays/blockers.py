@@ -11,6 +11,8 @@ from scenarios.leaderboard.plays.play import (
     BEGIN,
     CARS,
     END,
+    LANE_CLOSED,
+    LANE_OPEN,
     NONE_ONCOMING,
     ONCOMING_AGAIN,
     Play,
@@ -76,8 +78,8 @@ def invading(site: Site, values: Values) -> Play:
     far = site.place(far_m)
     over = {"all": [{"passed": {"place": far}}, {"distance": {"place": far, "below_m": INVADED_WITHIN_M}}]}
     events = [
-        begin(site, [NONE_ONCOMING, {"start_flow": "invaders"}]),
-        end(over, [{"clear_flow": "invaders"}, ONCOMING_AGAIN, *gone(actors)]),
+        begin(site, [LANE_CLOSED, NONE_ONCOMING, {"start_flow": "invaders"}]),
+        end(over, [{"clear_flow": "invaders"}, LANE_OPEN, ONCOMING_AGAIN, *gone(actors)]),
     ]
     return Play({"actors": actors, "flows": {"invaders": flow}, "events": events})
 
@@ -108,9 +110,9 @@ def emergency(site: Site, values: Values) -> Play:
     late = {"after": {"event": "near", "delay_s": HURRY_S}}
     past = {"driven": {"of": "rescue", "event": "ahead", "by_m": HURRY_PAST_M}}
     events = [
-        begin(site, appear),
+        begin(site, [LANE_CLOSED, *appear]),
         {"name": "near", "when": near, "until": END, "do": []},
         {"name": "ahead", "when": ahead, "until": END, "do": []},
-        end({"any": [late, past]}, gone(actors)),
+        end({"any": [late, past]}, [*gone(actors), LANE_OPEN]),
     ]
     return Play({"actors": actors, "events": events}, {"emergency": "rescue"})

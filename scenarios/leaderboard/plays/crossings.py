@@ -34,6 +34,9 @@ CLOSE_M = 6.0
 SECONDS_PER_5_DEG = 0.1
 """A walk at an angle takes longer: by this time for each 5 degrees."""
 
+SPACE_M = 10.0
+"""The background traffic on the ego's lane goes up to so far behind what hides a walker."""
+
 BEHIND_M = 0.5
 """A walker stands so far behind what hides him."""
 
@@ -60,7 +63,8 @@ def behind_object(site: Site, values: Values) -> Play:
         "walker": _walker(site, values, at + HALF_LENGTHS_M.get(model, OTHER_HALF_M) + BEHIND_M, offset),
         "blocker": {"blueprint": model, "place": site.place(at, side * offset, turn_deg)},
     }
-    return _crossing(site, values, actors, at, 2.1, 2.0 * offset)
+    space = {"crossing_space": {"place": site.place(at, 2.0 * site.half_lane_m(at))}}
+    return _crossing(site, values, actors, at, 2.1, 2.0 * offset, [space])
 
 
 def behind_parked_car(site: Site, values: Values) -> Play:
@@ -72,7 +76,7 @@ def behind_parked_car(site: Site, values: Values) -> Play:
         "walker": _walker(site, values, walker_m, offset),
         "blocker": {"blueprint": PARKED, "place": site.place(at, side * offset)},
     }
-    return _crossing(site, values, actors, walker_m, 2.15, PARKED_WALK_M)
+    return _crossing(site, values, actors, walker_m, 2.15, PARKED_WALK_M, [])
 
 
 def _walker(site: Site, values: Values, ahead_m: float, offset_m: float) -> dict[str, Any]:
@@ -84,9 +88,18 @@ def _walker(site: Site, values: Values, ahead_m: float, offset_m: float) -> dict
 
 
 def _crossing(
-    site: Site, values: Values, actors: dict[str, Any], meeting_m: float, before_s: float, distance_m: float
+    site: Site,
+    values: Values,
+    actors: dict[str, Any],
+    meeting_m: float,
+    before_s: float,
+    distance_m: float,
+    first: list[dict[str, Any]],
 ) -> Play:
-    """The walker goes across the road once the ego would be at `meeting_m` in `before_s`, or is very close."""
+    """The walker goes across the road once the ego would be at `meeting_m` in `before_s`, or is very close.
+
+    `first` is done before.
+    """
     start_s = before_s + SECONDS_PER_5_DEG * (values["crossing_angle"] // 5.0)
     walk = {
         "cross": {"actor": "walker", "speed_mps": WALK_MPS, "distance_m": distance_m, "acceleration_mps2": AT_ONCE_MPS2}
@@ -94,8 +107,8 @@ def _crossing(
     soon = since(BEGIN, soon_at({"place": site.place(meeting_m)}, start_s, CLOSE_M))
     walked = {"after": {"event": "walk", "delay_s": distance_m / WALK_MPS}}
     events = [
-        begin(site),
-        {"name": "walk", "when": soon, "until": END, "do": [walk]},
+        begin(site, [{"leave_space": {"within_m": values["distance"] + SPACE_M}}]),
+        {"name": "walk", "when": soon, "until": END, "do": [*first, walk]},
         {"name": "walked", "when": walked, "do": gone(actors)},
         end({"driven": {"event": "walked", "by_m": DRIVE_ON_M}}, []),
     ]

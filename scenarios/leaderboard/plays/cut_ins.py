@@ -20,6 +20,11 @@ QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
 SPACE_M = 10.0
 """The background traffic on the ego's lane goes up to so far behind the parked car."""
 
+PULL_OUT_SPACE_M, QUEUE_SPACE_M = 20.0, 30.0
+"""From the cut-in on, background traffic ahead keeps so much more distance, since a car comes between."""
+
+USUAL_SPACE = {"traffic_ahead": {"space_m": 0.0}}
+
 
 def pulls_out(site: Site, values: Values) -> Play:
     """A car at the kerb, hidden behind another one, drives into the ego's lane and 30 m along it."""
@@ -33,10 +38,11 @@ def pulls_out(site: Site, values: Values) -> Play:
     way += [site.place(PULL_OUT_AT_M + 20.0), site.place(PULL_OUT_AT_M + PULL_OUT_M)]
     drive = {"drive": {"actor": "cutter", "through": way, "speed_mps": PULL_OUT_MPS}}
     passed = {"passed": {"actor": "cutter", "by_m": 10.0}}
+    space = {"traffic_ahead": {"space_m": PULL_OUT_SPACE_M}}
     events = [
         begin(site, [{"leave_space": {"within_m": PULL_OUT_AT_M + SPACE_M}}]),
-        {"name": "pull_out", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.35, 10.0)), "do": [drive]},
-        end({"any": [passed, {"after": {"event": "pull_out", "delay_s": 15.0}}]}, gone(actors)),
+        {"name": "pull_out", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.35, 10.0)), "do": [space, drive]},
+        end({"any": [passed, {"after": {"event": "pull_out", "delay_s": 15.0}}]}, [*gone(actors), USUAL_SPACE]),
     ]
     return Play({"actors": actors, "events": events})
 
@@ -64,11 +70,17 @@ def out_of_a_queue(site: Site, values: Values) -> Play:
             "acceleration_mps2": PULL_AWAY_MPS2,
         }
     }
+    space = {"traffic_ahead": {"space_m": QUEUE_SPACE_M}}
+    closed, open_again = ({"lane_traffic": {"comes": comes, "side": values["direction"]}} for comes in (False, True))
     on = {"follow_lane": {"actor": "cutter", "speed_mps": 60.0 / 3.6, "yields": True}}
     events = [
         begin(site, [{"leave_space": {"within_m": at + QUEUE_GAP_M * (QUEUE_BEHIND + QUEUE_AHEAD + 1)}}]),
-        {"name": "change", "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.7, 15.0)), "do": [change]},
+        {
+            "name": "change",
+            "when": since(BEGIN, soon_at({"actor": "cutter"}, 2.7, 15.0)),
+            "do": [space, closed, change],
+        },
         {"name": "on", "when": {"after": {"event": "change", "delay_s": 3.0}}, "do": [on]},
-        end({"after": {"event": "change", "delay_s": 10.0}}, gone(actors)),
+        end({"after": {"event": "change", "delay_s": 10.0}}, [*gone(actors), USUAL_SPACE, open_again]),
     ]
     return Play({"actors": actors, "events": events})

@@ -5,13 +5,15 @@ Distances and offsets are those of scenario_runner v0.9.16.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from scenarios.leaderboard.plays.play import (
     BEGIN,
     CARS,
     END,
+    LANE_CLOSED,
+    LANE_OPEN,
     NONE_ONCOMING,
     ONCOMING_AGAIN,
     Play,
@@ -33,6 +35,9 @@ DOOR_HALF_WIDTH_M = 0.94
 
 SPACE_M = 20.0
 """The background traffic on the ego's lane goes up to so far behind the obstacle: it sees no signs and no doors."""
+
+MORE_SPACE_M = 30.0
+"""Beside bicycles, background traffic ahead of the ego keeps so much more distance."""
 
 NEAR_CONES_M = 30.0
 """The same of the cones."""
@@ -99,7 +104,7 @@ def construction(site: Site, values: Values) -> Play:
             "place": site.place(start + along, offset),
         }
     at = {"place": site.place(start), "below_m": NEAR_CONES_M}
-    return _obstacle(site, actors, start, at, _behind(site, start), [])
+    return _obstacle(site, actors, start, at, _behind(site, start), [LANE_CLOSED], [LANE_OPEN])
 
 
 def bicycles(site: Site, values: Values) -> Play:
@@ -123,7 +128,8 @@ def bicycles(site: Site, values: Values) -> Play:
         for name, at in names.items()
     ]
     passed = {"passed": {"actor": "first", "by_m": PASSED_M}}
-    return _obstacle(site, actors, start + 9.0, _near("second"), passed, ride)
+    more, usual = ({"traffic_ahead": {"space_m": space_m}} for space_m in (MORE_SPACE_M, 0.0))
+    return _obstacle(site, actors, start + 9.0, _near("second"), passed, [more, *ride], [usual])
 
 
 def door(site: Site, values: Values) -> Play:
@@ -208,15 +214,18 @@ def _obstacle(
     near: dict[str, Any],
     passed: dict[str, Any],
     at_start: list[dict[str, Any]],
+    at_end: Sequence[dict[str, Any]] = (),
 ) -> Play:
     """The events of an obstacle that reaches up to `last_m`.
 
-    `near` says when the ego is near it, as a distance, `passed` when it has passed it.
+    `near` says when the ego is near it, as a distance, `passed` when it has passed it. Background traffic ahead of the
+    ego goes as far as the obstacle, unless its lane has none at all.
     """
+    free = [] if LANE_CLOSED in at_start else [{"leave_space": {"within_m": last_m + SPACE_M}}]
     events = [
-        begin(site, [{"leave_space": {"within_m": last_m + SPACE_M}}, *at_start]),
+        begin(site, [*free, *at_start]),
         {"name": "near", "when": since(BEGIN, {"distance": near}), "do": []},
-        end(passed, gone(actors)),
+        end(passed, [*gone(actors), *at_end]),
     ]
     return Play({"actors": actors, "events": events})
 

@@ -46,14 +46,25 @@ def begin(site: Site, do: list[dict[str, Any]] | None = None) -> dict[str, Any]:
     return {"name": BEGIN, "when": {"route_m": max(site.trigger_m - BEGIN_WITHIN_M, 0.0)}, "do": do or []}
 
 
-def quiet_begin(site: Site, do: list[dict[str, Any]], others_wait: bool = False) -> dict[str, Any]:
+def quiet_begin(
+    site: Site, do: list[dict[str, Any]], others_wait: bool = False, exit_space_m: float = 0.0
+) -> dict[str, Any]:
     """The same where background traffic keeps out of the junction until the ego has passed it."""
-    return begin(site, [{"quiet_junction": {"others_wait": others_wait}}, *do])
+    quiet = {"others_wait": others_wait, "exit_space_m": exit_space_m}
+    return begin(site, [{"quiet_junction": quiet}, *do])
 
 
 NONE_ONCOMING: dict[str, Any] = {"oncoming_traffic": {"comes": False}}
 ONCOMING_AGAIN: dict[str, Any] = {"oncoming_traffic": {"comes": True}}
 """Background traffic does not come towards the ego where a scenario sends its own."""
+
+NONE_FOLLOWING: dict[str, Any] = {"following_traffic": {"comes": False}}
+FOLLOWING_AGAIN: dict[str, Any] = {"following_traffic": {"comes": True}}
+LANE_CLOSED: dict[str, Any] = {"lane_traffic": {"comes": False}}
+LANE_OPEN: dict[str, Any] = {"lane_traffic": {"comes": True}}
+
+EXIT_SPACE_M = 20.0
+"""Behind the end of a stream, background traffic that waits behind the junction leaves so much space."""
 
 
 def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:

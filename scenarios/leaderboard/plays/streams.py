@@ -7,9 +7,23 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from av_core.errors import RouteError
 from scenarios.leaderboard.plays.lane_walk import LaneSpot, neighbour, same_way_lanes
-from scenarios.leaderboard.plays.play import CARS, NONE_ONCOMING, ONCOMING_AGAIN, Play, Values, begin, end, quiet_begin
+from scenarios.leaderboard.plays.play import (
+    CARS,
+    EXIT_SPACE_M,
+    FOLLOWING_AGAIN,
+    NONE_FOLLOWING,
+    NONE_ONCOMING,
+    ONCOMING_AGAIN,
+    Play,
+    Values,
+    begin,
+    end,
+    quiet_begin,
+)
 from scenarios.leaderboard.plays.site import Site, on_map
 
 ARRIVED_M = 2.0
@@ -55,7 +69,7 @@ def turn_onto(site: Site, values: Values) -> Play:
         "stream": _stream(values, source, sink, "no"),
         "second": _stream(values, back[0], back[1], "no"),
     }
-    return _play(site, flows, _passed(back[1]), oncoming=False)
+    return _play(site, flows, _passed(back[1]), oncoming=False, sink=sink)
 
 
 def stream(
@@ -88,7 +102,7 @@ def _joined(site: Site, values: Values, ways: list[tuple[LaneSpot, LaneSpot]], s
         f"stream_{number}": _stream(values, source, sink, "everywhere") for number, (source, sink) in enumerate(ways)
     }
     arrived = [{"distance": {"place": on_map(sink.pose), "below_m": ARRIVED_M}} for sink in sinks]
-    return _play(site, flows, {"any": [*arrived, *map(_passed, sinks)]})
+    return _play(site, flows, {"any": [*arrived, *map(_passed, sinks)]}, sink=sinks[0])
 
 
 def _passed(sink: LaneSpot) -> dict[str, Any]:
@@ -97,12 +111,26 @@ def _passed(sink: LaneSpot) -> dict[str, Any]:
 
 
 def _play(
-    site: Site, flows: dict[str, Any], over: dict[str, Any], *, is_quiet: bool = True, oncoming: bool = True
+    site: Site,
+    flows: dict[str, Any],
+    over: dict[str, Any],
+    *,
+    is_quiet: bool = True,
+    oncoming: bool = True,
+    sink: LaneSpot | None = None,
 ) -> Play:
-    """Flows from the trigger until `over`; without other `oncoming` traffic, and out of the junction if `is_quiet`."""
+    """Flows from the trigger until `over`; without other `oncoming` traffic, and out of the junction if `is_quiet`.
+
+    Where the ego drives in the stream up to its end, `sink`, no background traffic comes behind the ego meanwhile.
+    """
     starts: list[dict[str, Any]] = [{"start_flow": name} for name in flows]
     stops: list[dict[str, Any]] = [{"clear_flow": name} for name in flows]
     if not oncoming:
         starts, stops = [NONE_ONCOMING, *starts], [*stops, ONCOMING_AGAIN]
-    first = quiet_begin(site, starts) if is_quiet else begin(site, starts)
+    space_m = 0.0
+    if sink is not None:
+        starts, stops = [NONE_FOLLOWING, *starts], [*stops, FOLLOWING_AGAIN]
+        behind = site.spot(site.junction.exit_m).pose
+        space_m = EXIT_SPACE_M + float(np.hypot(sink.pose.x_m - behind.x_m, sink.pose.y_m - behind.y_m))
+    first = quiet_begin(site, starts, exit_space_m=space_m) if is_quiet else begin(site, starts)
     return Play({"flows": flows, "events": [first, end(over, stops)]})

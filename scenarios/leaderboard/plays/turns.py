@@ -14,6 +14,7 @@ from scenarios.leaderboard.plays.lane_walk import LaneSpot, walk_ahead, walk_bac
 from scenarios.leaderboard.plays.play import (
     BEGIN,
     END,
+    EXIT_SPACE_M,
     NONE_ONCOMING,
     ONCOMING_AGAIN,
     Play,
@@ -94,7 +95,12 @@ def _turn(
     flow = stream(start, stop, speed_mps, values["source_dist_interval"], filled)
     first, then = red_then_green(site, (source,)) if has_lights else ([], [])
     none, again = ([NONE_ONCOMING], [ONCOMING_AGAIN]) if seconds is ACROSS_S else ([], [])
-    first_event = quiet_begin(site, [*none, *first, {"start_flow": "stream"}], others_wait=not has_lights)
+    first_event = quiet_begin(
+        site,
+        [*none, *first, {"start_flow": "stream"}],
+        others_wait=not has_lights,
+        exit_space_m=EXIT_SPACE_M + seconds[1] * speed_mps,
+    )
     events = [first_event, *_after(then)]
     over = [{"clear_flow": "stream"}, *again, *(release(site.junction) if has_lights else [])]
     events.append(end(passed_junction(site, END_M), over))

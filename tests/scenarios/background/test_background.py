@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from av_core.orders import Destroy, DriveInTraffic, OncomingTraffic, Order, QuietJunction, Spawn
+from av_core.orders import (
+    CrossingSpace,
+    Destroy,
+    DriveInTraffic,
+    FollowingTraffic,
+    LaneTraffic,
+    Move,
+    OncomingTraffic,
+    Order,
+    QuietJunction,
+    Spawn,
+    TrafficAhead,
+)
 from av_core.types import ActorTruth, LaneGraph, Pose2D
 from av_stack.server_process import embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
@@ -93,6 +106,112 @@ def test_no_oncoming_car_comes_until_it_may_again() -> None:
     assert [y_m for _, y_m in spawned(quiet) if y_m > 200] == []
     traffic.obey(OncomingTraffic(comes=True), 50.0)
     assert [(s_m, y_m) for s_m, y_m in spawned(later(traffic, now(50.0))) if y_m > 200] == [(83, 202), (83, 205)]
+
+
+def test_no_car_comes_behind_the_ego_until_it_may_again() -> None:
+    """The ego at 45 m has no car near it, so one comes 30 m behind it on each lane."""
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(0.0))
+    traffic.obey(FollowingTraffic(comes=False), 45.0)
+    quiet = [order for _ in range(EVERY_TICKS) for order in traffic.step(now(45.0))]
+    assert [place for place in spawned(quiet) if place[1] < 200] == []
+    traffic.obey(FollowingTraffic(comes=True), 45.0)
+    assert [place for place in spawned(later(traffic, now(45.0))) if place[1] < 200] == [(15, 195), (15, 198)]
+
+
+@pytest.mark.parametrize(("left", "y_m"), [(0, STREET_Y_M), (1, 198.25)])
+def test_a_closed_lane_has_no_cars_until_it_is_open_again(left: int, y_m: float) -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    first = {order.actor: order.pose for order in traffic.step(now(35.0)) if isinstance(order, Spawn)}
+    cars = {name: ActorTruth(pose, (0.0, 0.0)) for name, pose in first.items()}
+    on_lane = {name for name, pose in first.items() if abs(pose.y_m - y_m) < 1.0}
+    traffic.obey(LaneTraffic(comes=False, left=left), 35.0)
+    orders = later(traffic, now(35.0, actors=cars))
+    assert len(on_lane) == 4
+    assert gone(orders) == on_lane
+    others = {name: car for name, car in cars.items() if name not in on_lane}
+    quiet = [order for _ in range(EVERY_TICKS) for order in traffic.step(now(35.0, actors=others))]
+    assert [y for _, y in spawned(quiet) if y == round(y_m)] == []
+    traffic.obey(LaneTraffic(comes=True, left=left), 35.0)
+    back = spawned(later(traffic, now(35.0, actors=others)))
+    assert [s_m for s_m, y in back if y == round(y_m)] == [5, 20, 50, 65]
+
+
+def test_the_cars_of_a_lane_that_opens_are_farther_apart_at_speed() -> None:
+    """At 5 m/s every 15 m + 2 s x 5 m/s; what would be in the junction or before the road's begin does not come."""
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    traffic.obey(LaneTraffic(comes=False, left=0), 35.0)
+    traffic.obey(LaneTraffic(comes=True, left=0), 35.0)
+    ego = ActorTruth(Pose2D(236.0 + 35.0, STREET_Y_M, 0.0), (5.0, 0.0))
+    situation = Situation(0.0, 0.05, 35.0, {EGO: ego}, bodies=[Body(ego.pose, (5.0, 0.0), 4.5, 1.9)])
+    assert [s_m for s_m, y in spawned(later(traffic, situation)) if y == 195] == [10, 60]
+
+
+def test_a_junction_opens_a_closed_lane() -> None:
+    """At 144 m the ego has passed the first junction, and cars come 30 m behind it."""
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    traffic.obey(LaneTraffic(comes=False, left=0), 35.0)
+    later(traffic, now(60.0))
+    assert [place for place in spawned(later(traffic, now(144.0))) if place[0] < 144] == [(114, 195), (114, 198)]
+
+
+def test_cars_ahead_keep_more_distance_when_told() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    ahead = spawned_at(traffic.step(now(35.0)), 50)
+    cars = {ahead: at(236.0 + 35.0 + 46.0)}
+    assert ahead not in told(later(traffic, now(35.0, actors=cars))), "it stands, as it did"
+    traffic.obey(TrafficAhead(30.0), 35.0)
+    assert told(later(traffic, now(35.0, actors=cars)))[ahead] > 10.0
+    traffic.obey(TrafficAhead(0.0), 35.0)
+    assert told(later(traffic, now(35.0, actors=cars)))[ahead] == 0.0
+
+
+def test_oncoming_cars_leave_space_where_somebody_crosses() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    come = [order for order in later(traffic, now(50.0)) if isinstance(order, Spawn) and order.pose.y_m > 200.0]
+    near, far = (order.actor for order in come)
+    own = spawned_at(BackgroundTraffic(roads(), 1).step(now(35.0)), 50)
+    west = np.pi
+    cars = {
+        near: ActorTruth(Pose2D(236.0 + 75.0, 201.75, west), (-8.0, 0.0)),
+        far: ActorTruth(Pose2D(236.0 + 82.0, 201.75, west), (-8.0, 0.0)),
+        own: at(236.0 + 52.0),
+    }
+    traffic.obey(CrossingSpace(Pose2D(236.0 + 57.0, 201.75, 0.0)), 50.0)
+    orders = later(traffic, now(50.0, actors=cars))
+    assert gone(orders) == {near}
+    assert [
+        (order.actor, order.velocity_mps) for order in orders if isinstance(order, Move) and order.actor in cars
+    ] == [(far, (0.0, 0.0))]
+    again = [order for _ in range(EVERY_TICKS) for order in traffic.step(now(50.0, actors={far: cars[far]}))]
+    assert not [order for order in again if isinstance(order, (Destroy, Move)) and order.actor == far]
+
+
+def test_cars_behind_stay_behind_an_ego_that_comes_to_a_quiet_junction() -> None:
+    traffic = BackgroundTraffic(roads(), 1)
+    behind = spawned_at(traffic.step(now(35.0)), 20)
+    traffic.obey(QuietJunction(others_wait=False), 35.0)
+    cars = {behind: at(236.0 + 21.0)}
+    assert told(later(traffic, now(35.0, actors=cars))).get(behind, 0.0) == 0.0, "the ego stands 14 m ahead of it"
+    free = BackgroundTraffic(roads(), 1)
+    behind = spawned_at(free.step(now(35.0)), 20)
+    assert told(later(free, now(35.0, actors={behind: at(236.0 + 21.0)})))[behind] > 10.0
+
+
+def test_cars_behind_a_quiet_junction_wait_farther_on_for_the_end_of_a_stream() -> None:
+    usual, farther = (waiting_behind_junction(space_m) for space_m in (0.0, 10.0))
+    assert len(usual) == 4
+    assert farther == [(s_m + 10, y_m) for s_m, y_m in usual]
+
+
+def waiting_behind_junction(space_m: float) -> list[tuple[int, int]]:
+    traffic = BackgroundTraffic(roads(), 1)
+    traffic.step(now(35.0))
+    traffic.obey(QuietJunction(others_wait=False, exit_space_m=space_m), 35.0)
+    return [(s_m, y_m) for s_m, y_m in spawned(later(traffic, now(60.0))) if s_m > 115 and y_m < 200]
 
 
 def test_traffic_of_a_junction_comes_once_the_ego_is_near() -> None:

@@ -249,17 +249,19 @@ def _at(stage: Stage, name: str) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize(
-    ("name", "turn", "has_lights", "others_wait"),
+    ("name", "turn", "has_lights", "others_wait", "space_m"),
     [
-        ("SignalizedJunctionLeftTurn", "left", True, False),
-        ("NonSignalizedJunctionRightTurn", "right", False, True),
-        ("OppositeVehicleTakingPriority", "straight", False, True),
-        ("BlockedIntersection", "left", None, True),
+        ("SignalizedJunctionLeftTurn", "left", True, False, 20.0 + 2.5 * 12.0),
+        ("NonSignalizedJunctionRightTurn", "right", False, True, 20.0 + 3.0 * 12.0),
+        ("OppositeVehicleTakingPriority", "straight", False, True, 0.0),
+        ("BlockedIntersection", "left", None, True, 0.0),
     ],
 )
 def test_background_traffic_keeps_out_of_the_junction(
-    name: str, turn: str, has_lights: bool | None, others_wait: bool
+    name: str, turn: str, has_lights: bool | None, others_wait: bool, space_m: float
 ) -> None:
+    """Cars that wait behind it leave 20 m behind a stream, which ends 2.5 s or 3 s at its speed behind it."""
     values: dict[str, Any] = {"direction": "left"} if name.startswith("Opposite") else {}
+    values |= {"flow_speed": 12.0} if "Signalized" in name else {}
     stage = played(site_for(name, turn, has_lights, **values), name, **values).play(20.0)
-    assert [order for _, order in stage.orders(QuietJunction)] == [QuietJunction(others_wait)]
+    assert [order for _, order in stage.orders(QuietJunction)] == [QuietJunction(others_wait, space_m)]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from av_core.errors import RouteError
+from av_core.orders import BackgroundOrder, CrossingSpace, LaneTraffic, TrafficAhead
 from av_core.types import LaneGraph
 from scenarios.leaderboard.plays.table import PLAYS, build
 from scenarios.leaderboard.types import TYPES
@@ -72,6 +73,44 @@ def test_a_type_begins_and_ends(graph: LaneGraph, name: str) -> None:
     assert not before & set(stage.actors)
     if "TwoWays" in name:
         assert fired["near"] < fired["flow"] < fired["end"]
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("ConstructionObstacle", [LaneTraffic(comes=False, left=0), LaneTraffic(comes=True, left=0)]),
+        ("HazardAtSideLane", [TrafficAhead(30.0), TrafficAhead(0.0)]),
+        ("ParkingCutIn", [TrafficAhead(20.0), TrafficAhead(0.0)]),
+        (
+            "StaticCutIn",
+            [
+                TrafficAhead(30.0),
+                LaneTraffic(comes=False, left=1),
+                TrafficAhead(0.0),
+                LaneTraffic(comes=True, left=1),
+            ],
+        ),
+        ("Accident", []),
+    ],
+)
+def test_what_background_traffic_is_told(graph: LaneGraph, name: str, told: list[BackgroundOrder]) -> None:
+    route = way(graph, *WIDE)
+    script = build(name, site_on(graph, route), {**VALUES, "direction": "left"})
+    stage = Stage(script, lambda time_s: (min(8.0 * time_s, route.length_m), 8.0), graph, route=route).play(40.0)
+    assert [order for _, order in stage.orders((LaneTraffic, TrafficAhead))] == told
+
+
+def test_oncoming_traffic_leaves_space_when_a_walker_starts(graph: LaneGraph) -> None:
+    """On the lane to the left of the ego's, beside what hides the walker."""
+    route = way(graph, *NARROW)
+    site = site_on(graph, route)
+    script = build("DynamicObjectCrossing", site, {**VALUES, "distance": 45.0})
+    stage = Stage(script, lambda time_s: (min(8.0 * time_s, route.length_m), 8.0), graph, route=route).play(20.0)
+    ((time_s, order),) = stage.orders(CrossingSpace)
+    place = route.curve.project(order.place.x_m, order.place.y_m)
+    assert float(place.s_m) == pytest.approx(site.trigger_m + 45.0, abs=0.5)
+    assert float(place.d_m) == pytest.approx(2.0 * site.half_lane_m(45.0), abs=0.1)
+    assert time_s == pytest.approx(stage.engine.fired_s["walk"], abs=0.1)
 
 
 @pytest.mark.parametrize("name", ["Accident", "ParkedObstacle", "ConstructionObstacle", "HazardAtSideLane"])

@@ -83,7 +83,7 @@ class Stage:
             self._ticks += 1
         return self
 
-    def orders(self, kind: type) -> list[tuple[float, Any]]:
+    def orders(self, kind: type | tuple[type, ...]) -> list[tuple[float, Any]]:
         return [(time_s, order) for time_s, order in self.seen if isinstance(order, kind)]
 
     def _carry_out(self, orders: Sequence[ScriptOrder]) -> None:
