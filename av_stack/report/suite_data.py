@@ -9,6 +9,7 @@ from typing import Any
 
 from av_stack.recording.recorder import RECORDING, RESULT
 from av_stack.report.run_page import read_json
+from av_stack.suite.verdict import NOT_STARTED
 
 SUITE, ATTEMPTS = "suite.json", "attempts"
 
@@ -50,8 +51,13 @@ class Suite:
 
     @property
     def driven(self) -> tuple[SuiteDrive, ...]:
-        """The drives without a crash of server, client or machine."""
-        return tuple(drive for drive in self.drives if drive.crash is None)
+        """The drives that started, without a crash of server, client or machine."""
+        return tuple(drive for drive in self.drives if drive.crash is None and drive.value("end") != NOT_STARTED)
+
+    @property
+    def refused(self) -> tuple[SuiteDrive, ...]:
+        """Those that did not start, since what they were to drive is wrong."""
+        return tuple(drive for drive in self.drives if drive.crash is None and drive.value("end") == NOT_STARTED)
 
     @property
     def crashed(self) -> tuple[SuiteDrive, ...]:

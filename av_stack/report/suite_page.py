@@ -30,6 +30,7 @@ def suite_page(suite: Suite, pictures: Mapping[str, bytes], linked: Iterable[str
         header=_header(suite),
         plots="".join(f'<div class="card" id="{name}"></div>' for name in ("per-type", "per-weather", "per-kind")),
         drives=_drive_table(suite.driven, pictures, links),
+        refused=_refused_table(suite.refused),
         crashes=_crash_table(suite.crashed, links),
         unended=_unended(suite.unended),
     )
@@ -45,6 +46,7 @@ def _header(suite: Suite) -> str:
         (_mean(driven, "driving_score_2_1"), "mean score 2.1"),
         (percent(_mean_of(driven, "route_completion")), "mean route"),
         (str(len(suite.crashed)), "crashes"),
+        *([(str(len(suite.refused)), "did not start")] if suite.refused else []),
     ]
     agents = ", ".join(sorted({str(drive.value("agent")) for drive in driven if drive.value("agent")}))
     oracles = ", ".join(dict.fromkeys(name for drive in driven for name in drive.value("oracles") or ()))
@@ -102,6 +104,15 @@ def _linked(drive: SuiteDrive, content: str, links: set[str]) -> str:
 def _score(value: float | None) -> str:
     bar = f'<span class="bar" style="width:{0.4 * value:.0f}px"></span> ' if value is not None else ""
     return bar + figure(value, 1)
+
+
+def _refused_table(refused: Sequence[SuiteDrive]) -> str:
+    if not refused:
+        return ""
+    lines = "".join(f"<tr><td>{text(run.name)}</td><td>{text(run.value('error'))}</td></tr>" for run in refused)
+    head = "<tr><th>run</th><th>why</th></tr>"
+    told = "Did not start: not in any figure above"
+    return f'<div class="card"><h2 class="pad">{told}</h2><table>{head}{lines}</table></div>'
 
 
 def _crash_table(crashed: Sequence[SuiteDrive], links: set[str]) -> str:

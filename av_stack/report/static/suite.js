@@ -9,12 +9,19 @@ async function start() {
 }
 
 const CONFIG = { displayModeBar: false, responsive: true };
+const BORDER = 1; // px
 
 function layoutFor(title, rows, axisTitle) {
   return { title: { text: title, font: { size: 14 }, x: 0.01, xanchor: "left" }, font: PLOT_FONT, barmode: "group", bargap: 0.3,
-    height: Math.max(230, 90 + 26 * rows), margin: { l: 10, r: 30, t: 40, b: 44 }, paper_bgcolor: "rgba(0,0,0,0)",
+    height: Math.max(246, 106 + 26 * rows), margin: { l: 18, r: 38, t: 48, b: 52 }, paper_bgcolor: "rgba(0,0,0,0)",
     plot_bgcolor: "#fbfcfe", legend: { orientation: "h", x: 1, xanchor: "right", y: 1.02, yanchor: "bottom" },
-    yaxis: { automargin: true, fixedrange: true }, xaxis: { title: { text: axisTitle }, fixedrange: true, rangemode: "tozero" } };
+    yaxis: { automargin: true, fixedrange: true }, xaxis: { title: { text: axisTitle, standoff: 6 }, fixedrange: true, rangemode: "tozero" } };
+}
+
+/** Draw into a box that keeps its height: when the window changes, plotly takes that of the box. */
+function draw(box, traces, layout) {
+  box.style.height = `${layout.height + 2 * BORDER}px`;
+  return Plotly.newPlot(box, traces, layout, CONFIG);
 }
 
 function scorePlot(id, title, groups) {
@@ -25,7 +32,7 @@ function scorePlot(id, title, groups) {
     hovertemplate: groups.map((group) => `${name}: %{x:.1f}, mean of ${group.drives} drives<extra></extra>`) });
   const layout = layoutFor(title, groups.length * 1.3, "score, 0 to 100");
   layout.xaxis.range = [0, 100];
-  return Plotly.newPlot(box, [trace("score_21", "2.1", "#9db8f2"), trace("score_20", "2.0", "#1a56db")], layout, CONFIG);
+  return draw(box, [trace("score_21", "2.1", "#9db8f2"), trace("score_20", "2.0", "#1a56db")], layout);
 }
 
 function countPlot(id, title, kinds) {
@@ -33,7 +40,7 @@ function countPlot(id, title, kinds) {
   if (!kinds.length) return box.remove();
   const trace = { type: "bar", orientation: "h", y: kinds.map((kind) => kind.name), x: kinds.map((kind) => kind.count),
     marker: { color: "#c81e3a" }, hovertemplate: "%{x}<extra></extra>" };
-  return Plotly.newPlot(box, [trace], layoutFor(title, kinds.length, "number in all drives"), CONFIG);
+  return draw(box, [trace], layoutFor(title, kinds.length, "number in all drives"));
 }
 
 /** A click on a column's name sorts the drives by it, the next click the other way round. */

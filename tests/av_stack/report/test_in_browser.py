@@ -223,6 +223,32 @@ def test_a_result_alone_and_a_suite_open_without_errors(
     assert "made <up>" in tab.page.inner_text("h1")
 
 
+def test_columns_and_plots_of_a_suite_can_be_seen_whatever_the_window(
+    open_tab: Callable[[Path], Tab], drive_page: Path, tmp_path: Path
+) -> None:
+    """They fit on a wide screen, and can be scrolled to on a narrow one."""
+    write_suite(tmp_path, drive_page.parent)
+    content = (tmp_path / "suite.json").read_text()
+    name = "towns_98_VanillaSignalizedTurnEncounterRedLight"
+    (tmp_path / "bad").rename(tmp_path / name)
+    (tmp_path / "suite.json").write_text(content.replace('"bad"', f'"{name}"'))
+    page = open_tab(write_report(tmp_path)).page
+    hidden = "([box, table]) => table.getBoundingClientRect().right - box.getBoundingClientRect().right"
+    for width, scrolled in ((1400, 0), (700, 10_000)):
+        page.set_viewport_size({"width": width, "height": 900})
+        table = page.query_selector(".drives")
+        assert table is not None
+        box = table.evaluate_handle(
+            "(table, by) => { table.parentNode.scrollLeft = by; return table.parentNode }", scrolled
+        )
+        assert page.evaluate(hidden, [box, table]) < 2.0
+        page.wait_for_timeout(300.0)  # plotly follows the window
+        heights = (
+            "[...document.querySelectorAll('.plots .main-svg')].map((drawn) => drawn.getBoundingClientRect().height)"
+        )
+        assert min(page.evaluate(heights)) > 200.0
+
+
 def test_a_real_drive_into_a_parked_car(open_tab: Callable[[Path], Tab], city_server: Address, tmp_path: Path) -> None:
     scenario = load_scenario("parked_car").model_copy(update={"timeout_s": 9.0})
     figures = run(scenario, Options(address=city_server, out=tmp_path, agent="straight", rig="compact")).figures

@@ -156,7 +156,7 @@ def test_a_folder_without_a_drive_is_told(tmp_path: Path) -> None:
 
 
 def write_suite(folder: Path, drive: Path) -> dict[str, Any]:
-    """A suite of two drives that ended, one that crashed, one that runs and one that is planned."""
+    """A suite of two drives that ended, and one each that crashed, did not start, runs, and is planned."""
     for name in ("good", "bad", "runs"):
         shutil.copytree(drive, folder / name)
     figures = json.loads((drive / RESULT).read_text())
@@ -168,7 +168,9 @@ def write_suite(folder: Path, drive: Path) -> dict[str, Any]:
         {"scenario": "bad", "driving_score": 50.0, "shortcomings": ["collides"], "crash": None},
         {"scenario": "lost", "crash": "the server went away", "attempts": [{}, {}], "driving_score": None},
     ]
-    runs = dict.fromkeys(("good", "bad", "lost", "runs", "planned"), "digest")
+    why = "unknown key colour"
+    entries.append({"scenario": "wrong", "end": "not started", "error": why, "shortcomings": [why], "crash": None})
+    runs = dict.fromkeys(("good", "bad", "lost", "wrong", "runs", "planned"), "digest")
     content = {"suite": "three", "fingerprint": {"runs": runs}, "is_complete": False, "drives": entries}
     (folder / "suite.json").write_text(json.dumps(content))
     return content
@@ -181,6 +183,8 @@ def test_the_page_of_a_suite_that_still_runs(drive: Path, tmp_path: Path) -> Non
     assert "suite three" in text
     assert "1 of 2 drives as expected 75.0 mean score 2.0 74.5 mean score 2.1" in text
     assert "the server went away 2" in text
+    assert "1 did not start" in text
+    assert "Did not start: not in any figure above run why wrong unknown key colour" in text
     assert "Not ended yet runs, planned" in text
     data = data_of(page)
     assert [(each["name"], each["score_20"]) for each in data["types"]] == [("ParkedObstacle", 50.0), ("good", 100.0)]
