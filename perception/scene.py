@@ -13,6 +13,9 @@ from perception.map_index import MapIndex
 SLOW_MPS = 1.5
 """Minimum speed, m/s, at which an object's motion gives its heading."""
 
+_PARKED_RAD = 0.6
+"""A vehicle that stands beside a lane, turned from it by less than this, is parked along it."""
+
 
 def assemble_scene(
     ego: EgoState,
@@ -30,7 +33,7 @@ def assemble_scene(
 
 
 def along_lanes(objects: Sequence[TrackedObject], index: MapIndex) -> tuple[TrackedObject, ...]:
-    """The objects, with slow vehicles turned along the lane in which they stand.
+    """The objects, with slow vehicles turned along the lane in which they stand, or beside which they are parked.
 
     A box gives a vehicle's heading to some 25 degrees at best, an error that puts a bumper half a metre into the next
     lane. Which end is the front stays as measured: a standing vehicle may be parked against the traffic.
@@ -43,6 +46,9 @@ def _along_lane(thing: TrackedObject, index: MapIndex) -> TrackedObject:
         return thing
     ways = [Pose2D(thing.x_m, thing.y_m, thing.yaw_rad + turn) for turn in (0.0, np.pi)]
     matches = [match for way in ways if (match := index.lane_at(way)) is not None]
+    if not matches:
+        beside = (match for way in ways for match in index.lanes_at(way))
+        matches = [match for match in beside if abs(match.heading_error_rad) < _PARKED_RAD]
     if not matches:
         return thing
     best = min(matches, key=lambda match: abs(match.offset_m) + 2.0 * abs(match.heading_error_rad))

@@ -100,6 +100,14 @@ def test_slow_vehicles_stand_along_their_lane(guess_deg: float, told_deg: float)
     assert replace(turned, yaw_rad=slow.yaw_rad) == slow
 
 
+@pytest.mark.parametrize(("guess_deg", "told_deg"), [(23.0, 0.0), (157.0, 180.0), (80.0, 80.0)])
+def test_vehicles_parked_along_the_road_stand_along_it(guess_deg: float, told_deg: float) -> None:
+    index = MapIndex(two_way_road([(100.0, 0.0)]))
+    parked = TrackedObject(1, ObjectKind.CAR, 40.0, -4.7, math.radians(guess_deg), (0.3, 0.2), 4.6, 1.9, 1.6)
+    (turned,) = along_lanes([parked], index)
+    assert math.degrees(turned.yaw_rad) == pytest.approx(told_deg, abs=1.0)
+
+
 def test_who_moves_or_walks_or_stands_off_the_road_keeps_its_heading() -> None:
     index = MapIndex(two_way_road([(100.0, 0.0)]))
     mover = TrackedObject(1, ObjectKind.CAR, 40.0, -2.2, 0.4, (8.0, 3.0), 4.6, 1.9, 1.6)
