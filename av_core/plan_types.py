@@ -40,6 +40,8 @@ class Manoeuvre(str, Enum):
     PASS_IN_LANE = "pass in lane"
     PASS_THROUGH_NEXT_LANE = "pass through next lane"
     PASS_THROUGH_ONCOMING_LANE = "pass through oncoming lane"
+    PULL_OUT = "pull out"
+    """from the side of the road into the lane"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -237,7 +237,10 @@ def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
     """The stop at which the ego waits until it can pass."""
     if local.stop_s_m is None:
         return []
-    return [StopTarget(local.stop_s_m, Constraint(ConstraintKind.OBSTACLE, _first(local.passed)))]
+    kind, ids = ConstraintKind.OBSTACLE, local.passed
+    if local.pulls_out:
+        kind, ids = ConstraintKind.CROSSING_TRAFFIC, local.met
+    return [StopTarget(local.stop_s_m, Constraint(kind, _first(ids)))]
 
 
 def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:

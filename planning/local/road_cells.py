@@ -41,6 +41,12 @@ _LATERAL_MPS2 = 3.0
 _BEFORE_S = 6.0
 """A lane in the ego's direction may be used so long before the obstacle, at the speed limit."""
 
+_ROADSIDE_CELLS = 40
+"""Metres in which an ego that pulls out may still be beside its lane."""
+
+_STAYS_M = 0.5
+"""An ego beside the road should not stand farther ahead than this."""
+
 _SEEN_M = 100.0
 """Distance to which the ego sees oncoming vehicles. Beyond it, one may come at the speed limit."""
 
@@ -59,7 +65,7 @@ class RoadAhead:
 
     `ways` are those of other road users. The ego leaves its lane for `reasons`; for `slow`, it only uses a lane in its
     direction. `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop
-    at `stop_s_m`.
+    at `stop_s_m`. One that `pulls_out` comes from the side of the road.
     """
 
     ways: list[OnRoad]
@@ -67,6 +73,14 @@ class RoadAhead:
     slow: list[OnRoad]
     top_speed: tuple[Float, Float]
     stop_s_m: float
+    pulls_out: bool = False
+
+
+def _open_roadside(zone: NDArray[np.uint8], shift_m: float, offset_m: float) -> None:
+    """Make the way from an ego beside the road to its lane a part of the road, in place."""
+    column = min(max(round((offset_m - shift_m) / COLUMN_M) + CENTRE, 0), COLUMNS - 1)
+    way = zone[:_ROADSIDE_CELLS, min(column, CENTRE) : max(column, CENTRE) + 1]
+    np.maximum(way, OWN_LANE, out=way)
 
 
 def _bend_speed_mps(offset_m: Float) -> Float:
@@ -108,6 +122,8 @@ class CellBuilder:
         before_m = max(_BEFORE_M, _BEFORE_S * limit_mps)
         may_change = self._may_pass(s, road.reasons + road.slow, before_m) | self._may_change(s)
         zone = self._zone(s, shift_m, may_pass, may_change)
+        if road.pulls_out:
+            _open_roadside(zone, float(shift_m[0]), start.offset_m)
         if only_centre:
             zone[:, :CENTRE] = zone[:, CENTRE + 1 :] = OFF_ROAD
         self._blocked[:] = 0
@@ -117,6 +133,8 @@ class CellBuilder:
         self._block_unseen(zone, limit_mps)
         rears = (float((way.s_m - way.half_s_m).min()) for way in road.reasons)
         wait_s_m = min(rears, default=np.inf) - self._body.front_m - room_to_pass_m(limit_mps)
+        if road.pulls_out:  # it waits where it stands, and keeps the room ahead for its start
+            wait_s_m = min(wait_s_m, start.s_m + _STAYS_M)
         return RoadCells(
             blocked=self._blocked,
             zone=zone,

@@ -53,13 +53,13 @@ def _yielding(way: OnRoad, ego_front_m: float, brakes_mps2: float, response_s: f
     return replace(way, s_m=way.s_m[0] - driven_m)
 
 
-def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body) -> list[OnRoad]:
+def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body, seen: float) -> list[OnRoad]:
     """`ways` where each vehicle that comes from behind on another lane slows down for the ego that pulls out.
 
-    That is one behind the ego's front, faster than the ego, and not on the ego's own lane.
+    That is one behind the ego's front, faster than the ego, and not on the ego's own lane. `seen` is the share, from 0
+    to 1, of the way aside on which such a driver sees that the ego pulls out.
     """
-    still_in_lane = 1.0 - min(abs(ego.offset_m) / _OUT_M, 1.0)
-    response_s = _FOLLOWER_RESPONSE_S + _PULLS_OUT_S * still_in_lane
+    response_s = _FOLLOWER_RESPONSE_S + _PULLS_OUT_S * (1.0 - min(max(seen, 0.0), 1.0))
     brakes_mps2 = _FOLLOWER_MPS2 + ego.impatience * (_IMPATIENT_MPS2 - _FOLLOWER_MPS2)
     return [_slowing(way, ego, body, brakes_mps2, response_s) for way in ways]
 

@@ -23,11 +23,22 @@ OBSTACLES = (vehicle(1, 19.5, 0.0, 0.0, 0.0), vehicle(2, 29.5, 0.0, 0.0, 0.0))
 
 
 class Drivers:
-    """Cars in a row on the lane at `LANE_Y_M`, some of them already past the ego."""
+    """Cars in a row on one lane, some of them already past the ego; the first has just passed `first_m`."""
 
-    def __init__(self, speed_mps: float, gap_m: float, seed: int, count: int = 30) -> None:
+    def __init__(
+        self,
+        speed_mps: float,
+        gap_m: float,
+        seed: int,
+        count: int = 30,
+        *,
+        obstacles: tuple[TrackedObject, ...] = OBSTACLES,
+        lane_y_m: float = LANE_Y_M,
+        first_m: float = 100.0,
+    ) -> None:
         spread = np.random.default_rng(seed).uniform(0.8, 1.2, count)
-        self._x_m = 100.0 - np.cumsum(spread * gap_m + LENGTH_M)
+        self._obstacles, self._lane_y_m = obstacles, lane_y_m
+        self._x_m = first_m - np.cumsum(spread * gap_m + LENGTH_M)
         self._free_mps, self._speed_mps = speed_mps, np.full(count, speed_mps)
         self._seen: dict[float, tuple[TrackedObject, ...]] = {}
         self.least_mps2 = 0.0
@@ -39,7 +50,7 @@ class Drivers:
         x_m = ego.x_m + CAR.rear_axle_to_centre_m * np.cos(ego.yaw_rad)
         y_m = ego.y_m + CAR.rear_axle_to_centre_m * np.sin(ego.yaw_rad)
         body = outline(x_m, y_m, ego.yaw_rad, CAR.length_m, CAR.width_m)
-        in_lane = body[np.abs(body[:, 1] - LANE_Y_M) < 0.5 * WIDTH_M + 0.1]
+        in_lane = body[np.abs(body[:, 1] - self._lane_y_m) < 0.5 * WIDTH_M + 0.1]
         if len(in_lane):
             rear_x_m = float(in_lane[:, 0].min()) - 0.5 * LENGTH_M
             follows = (in_lane[:, 0].max() > self._x_m + 0.5 * LENGTH_M) & (rear_x_m < lead_x_m)
@@ -54,8 +65,8 @@ class Drivers:
         """Everyone near the ego: now, or when it was asked before."""
         if time_s not in self._seen:
             near = np.flatnonzero(np.abs(self._x_m) < 120.0).tolist()
-            cars = (vehicle(100 + n, float(self._x_m[n]), LANE_Y_M, 0.0, float(self._speed_mps[n])) for n in near)
-            self._seen[time_s] = (*OBSTACLES, *cars)
+            cars = (vehicle(100 + n, float(self._x_m[n]), self._lane_y_m, 0.0, float(self._speed_mps[n])) for n in near)
+            self._seen[time_s] = (*self._obstacles, *cars)
         return self._seen[time_s]
 
 

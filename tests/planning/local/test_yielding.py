@@ -56,7 +56,7 @@ ASIDE = replace(OUT, offset_m=1.2)
 
 
 def slowed(way: OnRoad, ego: EgoOnRoad) -> OnRoad:
-    (found,) = with_followers_slowing([way], ego, BODY)
+    (found,) = with_followers_slowing([way], ego, BODY, ego.offset_m)
     return found
 
 
