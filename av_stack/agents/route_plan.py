@@ -17,6 +17,10 @@ TURN_MIN_RAD = float(np.radians(30.0))
 BEHIND_JUNCTION_M = 8.0
 """Way points keep this distance from the junction that they follow, so that only one of its exits leads to them."""
 
+BEFORE_JUNCTION_M = 6.0
+"""And this one from the junction ahead, more than the 5 m between the TrafficManager's own places: it drives to that
+nearest to a way point, which at the edge of a junction can be the first one of another turn."""
+
 
 @dataclass(frozen=True, slots=True)
 class LaneChange:
@@ -56,11 +60,13 @@ def rows_every(route: Route, gap_m: float) -> NDArray[np.int64]:
 
 
 def rows_outside_junctions(route: Route, gap_m: float) -> NDArray[np.int64]:
-    """As `rows_every`, without points in junctions and just behind them; at least one between two junctions."""
+    """As `rows_every`, without points in and near junctions; at least one between two junctions."""
     chosen: list[int] = []
     for first, last in _stretches(~route.is_junction):
-        start_m = 0.0 if first == 0 else min(BEHIND_JUNCTION_M, (route.s_m[last] - route.s_m[first]) / 2)
-        wanted = np.arange(route.s_m[first] + start_m, route.s_m[last] + 1e-9, gap_m)
+        length_m = route.s_m[last] - route.s_m[first]
+        start_m = 0.0 if first == 0 else min(BEHIND_JUNCTION_M, length_m / 2)
+        end_m = length_m if last == len(route.s_m) - 1 else max(length_m - BEFORE_JUNCTION_M, start_m)
+        wanted = route.s_m[first] + np.arange(start_m, end_m + 1e-9, gap_m)
         chosen += np.searchsorted(route.s_m, wanted).tolist() or [last]
     return np.array(chosen, dtype=np.int64)
 

@@ -13,7 +13,13 @@ import pytest
 from av_core.errors import ConfigError
 from av_core.types import LaneGraph
 from av_stack.agents.factory import choose_agent
-from av_stack.agents.route_plan import BEHIND_JUNCTION_M, lane_changes, road_options, rows_outside_junctions
+from av_stack.agents.route_plan import (
+    BEFORE_JUNCTION_M,
+    BEHIND_JUNCTION_M,
+    lane_changes,
+    road_options,
+    rows_outside_junctions,
+)
 from av_stack.mission import mission_route
 from av_stack.run import Options, run
 from av_stack.world.carla.client import connect
@@ -116,6 +122,10 @@ def test_way_points_keep_clear_of_junctions(route_of: RouteOf) -> None:
     for end_m in ends_m:
         behind = route.s_m[rows] - end_m
         assert behind[behind > 0.0].min() >= min(BEHIND_JUNCTION_M, (route.length_m - end_m) / 2) - 1.0
+    starts_m = route.s_m[np.flatnonzero(np.diff(route.is_junction.astype(int)) == 1) + 1]
+    for start_m in starts_m:
+        before = start_m - route.s_m[rows]
+        assert before[before > 0.0].min() >= BEFORE_JUNCTION_M - 1.0
     assert (np.diff(route.s_m[rows]) < 60.0).all()
 
 
