@@ -1,4 +1,4 @@
-"""Places for every type of scenario on our own towns and CARLA's, for docs/scenarios.md."""
+"""Places for every type of scenario on our own towns and CARLA's, for docs/scenarios/places.md."""
 
 from __future__ import annotations
 

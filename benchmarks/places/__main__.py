@@ -1,7 +1,7 @@
 """`python -m benchmarks.places --maps DIR` finds places for all types on our own towns and CARLA's.
 
-It writes docs/scenarios/places.json and prints the two tables of docs/scenarios.md: how many places each map has, and
-what the others lack. With `--pictures DIR` it also draws them, one picture for each map.
+It writes docs/scenarios/places.json and prints the two tables of docs/scenarios/places.md: how many places each map
+has, and what the others lack. With `--pictures DIR` it also draws them, one picture for each map.
 """
 
 from __future__ import annotations

@@ -122,10 +122,10 @@ def test_side_lanes_are_of_every_kind_and_not_for_driving() -> None:
 
 
 def test_the_page_has_two_places_of_every_type_on_our_own_towns() -> None:
-    """The tables of docs/scenarios.md are those of docs/scenarios/places.json."""
+    """The tables of docs/scenarios/places.md are those of docs/scenarios/places.json."""
     docs = Path(__file__).parents[3] / "docs"
     found = json.loads((docs / "scenarios" / "places.json").read_text(encoding="utf-8"))["types"]
-    assert "\n".join(tables(found)) in (docs / "scenarios.md").read_text(encoding="utf-8")
+    assert "\n".join(tables(found)) in (docs / "scenarios" / "places.md").read_text(encoding="utf-8")
     own = {name: sum(len(by_map[town].get("places", ())) for town in OWN) for name, by_map in found.items()}
     assert set(own) == set(TYPES)
     assert min(own.values()) >= 2
