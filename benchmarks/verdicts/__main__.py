@@ -42,7 +42,8 @@ def main() -> None:
     text = f"{totals(rows, agents)}\n{table(rows, agents)}"
     print(text)
     if given.json:
-        given.json.write_text(json.dumps([row.plain() for row in rows], indent=1, ensure_ascii=False) + "\n")
+        lines = (json.dumps(row.plain(), ensure_ascii=False) for row in rows)
+        given.json.write_text("[\n" + ",\n".join(lines) + "\n]\n")
     if given.table:
         given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, text))
     if given.sheet:
