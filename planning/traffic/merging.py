@@ -24,6 +24,9 @@ _STREAM_SHARE = 0.7
 """The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
 overtake it for ever."""
 
+_LETTING_MPS2 = 3.0
+"""The ego brakes no harder to get behind a vehicle that it lets in."""
+
 _BESIDE_RAD = 0.2
 """A road user whose heading differs from the ego's by no more drives beside it."""
 
@@ -72,8 +75,9 @@ def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader 
     """How the ego lets a road user come onto its lane in its direction; None if it need not.
 
     The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or enters
-    only after `merge_horizon_s`. In a junction it slows for none that crosses behind its front: it has to get out of
-    the way. Where lanes join, they do not cross.
+    only after `merge_horizon_s`. It goes first, too, where it is ahead by half its length and could no longer get
+    behind the other one: an ego that slows down just before such a one is hit from behind. In a junction it slows for
+    none that crosses behind its front: it has to get out of the way. Where lanes join, they do not cross.
     """
     ego, route = plan.ego, plan.route
     if conflict.enter_s > config.merge_horizon_s:
@@ -92,6 +96,11 @@ def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader 
     if rear_now_m - ego.front_m > ego.s_m:
         cause = leader_cause(conflict.item, conflict.along_mps, config)
         return Leader(rear_now_m - ego.front_m, conflict.along_mps, cause)
+    front_now_m = rear_now_m + 2.0 * conflict.half_s_at_enter_m
+    is_first = front_now_m < ego.s_m + 0.5 * (ego.front_m - ego.rear_m)
+    to_get_behind_m = ego_s_m + ego.front_m - conflict.rear_at_enter_m
+    if is_first and to_get_behind_m > 0.5 * _LETTING_MPS2 * conflict.enter_s**2:
+        return None
     least_mps = 0.0 if crosses else _STREAM_SHARE * conflict.along_mps
     slow_mps = max(least_mps, 1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
     cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))

@@ -192,6 +192,21 @@ def test_a_car_that_cuts_in_is_let_in() -> None:
     assert log.column(3)[-1] == pytest.approx(9.0, abs=0.7)
 
 
+def test_who_is_ahead_where_lanes_join_does_not_slow_down_for_a_faster_one() -> None:
+    """It could not get behind that one in time, and would be hit from behind."""
+    lanes = [replace(straight(key(0, n), 0, y_m, 0, 400), speed_limit_mps=18.6) for n, y_m in ((-1, 0), (-2, 3.5))]
+    planner = planner_on(join(beside(*lanes)), Pose2D(0, 0, 0), Pose2D(395, 0, 0))
+
+    def joining(t: float) -> tuple[TrackedObject, ...]:
+        share = float(np.clip((t - 1.0) / 3.0, 0.0, 1.0))
+        side_mps = -3.5 / 3.0 if 0.0 < share < 1.0 else 0.0
+        item = vehicle(9, -8.5 + 19.8 * t, 3.5 * (1.0 - share), side_mps / 20.0, 20.0)
+        return (replace(item, velocity_mps=(20.0, side_mps)),)
+
+    log = drive(planner, 4, 18.0, objects=joining)
+    assert log.column(3).min() > 17.5
+
+
 def test_in_a_junction_the_ego_does_not_brake_for_a_car_that_comes_from_behind() -> None:
     """It ran its light, and comes into the ego's lane; an ego that brakes hard for it stands in its way."""
     meeting, yaw, speed_mps = np.array([90.0, 0.0]), 0.35, 18.0
