@@ -28,6 +28,7 @@ EXPERIMENTS = (
     Experiment("agents", ("scenarios/verdicts.json",), driving.agents),
     Experiment("types", ("scenarios/verdicts.json",), driving.types),
     Experiment("weathers", ("perception/weathers.json",), driving.weathers),
+    Experiment("presets", ("weather/presets.json",), drives.both),
     Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
     Experiment("ablations", ("driving/ablations.json",), drives.per_variant),
     Experiment("random drives", ("driving/random_drives.json",), drives.both),

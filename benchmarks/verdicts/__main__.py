@@ -19,7 +19,7 @@ import cv2
 
 from benchmarks import markdown_tables
 from benchmarks.verdicts import MARK, agents_of, merged, read_json, read_rows, table, totals
-from benchmarks.verdicts.sheet import read_picture, sheet
+from benchmarks.verdicts.sheet import Picture, read_picture, sheet
 
 
 def main() -> None:
@@ -47,13 +47,13 @@ def main() -> None:
     if given.table:
         given.table.write_text(markdown_tables.placed(given.table.read_text(), MARK, text))
     if given.sheet:
-        first = {row.type_name: row for row in reversed(rows) if given.of in row.verdicts}
         runs = {path.name: path for folder in folders[given.of] for path in folder.iterdir() if path.is_dir()}
-        pictures = []
-        for type_name, row in sorted(first.items(), key=lambda item: item[1].number):
-            run = next(path for name, path in runs.items() if name.endswith(f"_{row.number}_{type_name}"))
-            pictures.append(read_picture(f"{row.number} {type_name}", run))
-        cv2.imwrite(str(given.sheet), sheet(pictures))
+        pictures: dict[str, Picture] = {}  # of the first route of each type that these suites drove
+        for row in sorted(rows, key=lambda row: row.number):
+            run = next((path for name, path in runs.items() if name.endswith(f"_{row.number}_{row.type_name}")), None)
+            if run is not None and row.type_name not in pictures:
+                pictures[row.type_name] = read_picture(f"{row.number} {row.type_name}", run)
+        cv2.imwrite(str(given.sheet), sheet(list(pictures.values())))
 
 
 if __name__ == "__main__":
