@@ -9,7 +9,6 @@ between two GPUs of one kind, also by what differs between the GPUs.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -122,7 +121,7 @@ def main() -> None:
     parser.add_argument("runs", type=Path, nargs="+")
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
-    runs = [json.loads(file.read_text()) for file in arguments.runs]
+    runs = [records.read(file) for file in arguments.runs]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(records.text(kept(runs)))
 

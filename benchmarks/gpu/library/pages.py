@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, streams_page
+from benchmarks.gpu.library import agreement, records, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -279,23 +278,23 @@ def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
 
 def read_counters() -> dict[str, Any] | None:
     """Nsight Compute's counters, None before they are recorded."""
-    found: dict[str, Any] | None = json.loads(COUNTERS_FILE.read_text()) if COUNTERS_FILE.is_file() else None
+    found: dict[str, Any] | None = records.read(COUNTERS_FILE) if COUNTERS_FILE.is_file() else None
     return found
 
 
 def read_runs() -> dict[str, dict[str, Any]]:
     """The figures of the runs, by the name of the file."""
-    return {file.name: json.loads(file.read_text()) for file in sorted(RUNS.glob("*.json"))}
+    return {file.name: records.read(file) for file in sorted(RUNS.glob("*.json"))}
 
 
 def read_below(folder: Path) -> dict[str, dict[str, Any]]:
     """The figures in a folder of `RUNS`, by the name of the file below `RUNS`."""
-    return {f"{folder.name}/{file.name}": json.loads(file.read_text()) for file in sorted(folder.glob("*.json"))}
+    return {f"{folder.name}/{file.name}": records.read(file) for file in sorted(folder.glob("*.json"))}
 
 
 def read_again() -> dict[str, dict[str, Any]]:
     """The newest run's operators in other runs, by the name of the file."""
-    return {file.stem: agreement.opened(json.loads(file.read_text())) for file in sorted(AGAIN.glob("*.json"))}
+    return {file.stem: agreement.opened(records.read(file)) for file in sorted(AGAIN.glob("*.json"))}
 
 
 def made() -> dict[str, str]:
@@ -305,7 +304,7 @@ def made() -> dict[str, str]:
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
     page_of_streams = (PAGES / "streams.md").read_text()
-    found["streams.md"], found["streams.svg"] = streams(page_of_streams, json.loads(STREAMS_FILE.read_text()))
+    found["streams.md"], found["streams.svg"] = streams(page_of_streams, records.read(STREAMS_FILE))
     return found
 
 
