@@ -1,0 +1,217 @@
+"""docs/performance-report.md: every operator of the library, from the records in docs/operators alone.
+
+`python -m benchmarks.gpu.library.pages` writes it with the pages. Of each operator and type it shows the default
+version beside the faster peer, over all sizes, and every version at one size.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table, products_table, ragged_sentence
+from benchmarks.markdown_tables import rows
+from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import Ladder
+from cuda_ops.library.roofline import Point, Roof, points_of, roof_of, rows_of, summary
+
+Figures = dict[str, Any]
+Size = tuple[int, int, int, str]
+"""Rows, columns, depth, and which matrices are transposed."""
+PEERS = ("torch", "torch.compile")
+TEXT = """# Performance report of the operator library
+
+Made by `python -m benchmarks.gpu.library.pages` from the records in [operators/](operators/README.md), which
+`python -m benchmarks.gpu.library` wrote on the machines below; `make test` checks that it is up to date. Times are
+medians in a CUDA graph on cold data, ours and the peers' in turn. The pages of the [operators](operators/README.md)
+have every size; [roofline](operators/roofline.md) has the picture.
+"""
+OPERATORS_TEXT = """
+Each line is the version that runs by default, over all sizes of that type. "Times as fast" is the time of the faster
+peer, torch or torch.compile, over ours: the geometric mean, the worst size and the best one. For products the peer is
+cuBLAS, through torch. The share of the roof is that of the size with the best rate. Clock and power are medians over
+the sizes, read just after the last replay of a contender.
+"""
+LADDERS_TEXT = """
+The versions of each operator at the size where most of them were timed, in the unit of the operator: TB/s, or TFLOP/s
+of products. Empty is what cannot run there or was not timed.
+"""
+SUSTAINED_TEXT = """
+Two seconds on end, ours and torch in turn, with the clock and the power late in that time: the card slows down before
+it exceeds its power.
+"""
+
+
+@dataclass(slots=True)
+class Entry:
+    """What was measured of one operator and type: times by size, and rates by contender and size."""
+
+    ladder: Ladder
+    element: str
+    ours: dict[Size, dict[str, Any]] = field(default_factory=dict)
+    peer_us: dict[Size, float] = field(default_factory=dict)
+    rates: dict[Size, dict[str, float]] = field(default_factory=dict)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Take a row in; of two of the default version at one size the first one counts, of peers the fastest."""
+        size = row["rows"], row["columns"], row.get("depth", 0), row.get("transposed", "")
+        rate = row["tflop_per_s"] if self.ladder.is_product else row["tb_per_s"]
+        self.rates.setdefault(size, {}).setdefault(row["contender"], rate)
+        if row["contender"] in PEERS:
+            self.peer_us[size] = min(row["median_us"], self.peer_us.get(size, row["median_us"]))
+        elif row["contender"] == default_version(row):
+            self.ours.setdefault(size, row)
+
+    def ratios(self) -> dict[Size, float]:
+        """The peer's time over ours, by size."""
+        return {size: self.peer_us[size] / row["median_us"] for size, row in self.ours.items() if size in self.peer_us}
+
+
+def entries_of(runs: Iterable[Figures]) -> list[Entry]:
+    """One entry for each operator and type, in the order of the catalogue."""
+    found: dict[tuple[str, str], Entry] = {}
+    by_name = {ladder.name: ladder for ladder in LADDERS}
+    for run in runs:
+        for row in (*rows_of(run), *run.get("compiled", [])):
+            if row["median_us"] is not None:
+                key = row["operator"], row["element"]
+                found.setdefault(key, Entry(by_name[row["operator"]], row["element"])).add(row)
+    order = [ladder.name for ladder in LADDERS]
+    return sorted(found.values(), key=lambda entry: (order.index(entry.ladder.name), entry.element))
+
+
+def machines_table(runs: Mapping[str, Figures]) -> str:
+    """The GPU and the versions of each record, and how long it took."""
+    names = ["record", "GPU", "driver", "Python", "torch", "NVRTC", "rows", "copy, TB/s", "measured for, s"]
+    lines = []
+    for name, run in runs.items():
+        machine = run["machine"]
+        versions = [str(machine.get(key) or "") for key in ("driver", "python", "torch", "nvidia-cuda-nvrtc")]
+        count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained"))
+        copy, took_s = run["copy"]["tb_per_s"], run.get("took_s", "")
+        lines.append(
+            [f"[{name}](operators/runs/{name})", machine["gpu"], *versions, str(count), f"{copy:.2f}", str(took_s)]
+        )
+    return rows(names, lines)
+
+
+def operators_table(entries: Sequence[Entry], points: Sequence[Point], roof: Roof) -> str:
+    """One line for each operator and type."""
+    shares: dict[tuple[str, str], Point] = {}
+    for point in points:
+        key = point.operator, point.element
+        if key not in shares or point.tflop_per_s > shares[key].tflop_per_s:
+            shares[key] = point
+    return rows(
+        [
+            "operator",
+            "type",
+            "sizes",
+            "best rate",
+            "share of the roof",
+            "times as fast as the peer",
+            "worst",
+            "best",
+            "clock, MHz",
+            "power, W",
+        ],
+        [_line(entry, shares.get((entry.ladder.name, entry.element)), roof) for entry in entries if entry.ours],
+    )
+
+
+def _line(entry: Entry, point: Point | None, roof: Roof) -> list[str]:
+    name, ratios = entry.ladder.name, entry.ratios()
+    rates = [entry.rates[size][row["contender"]] for size, row in entry.ours.items()]
+    compared = ["", "", ""]
+    if ratios:
+        worst, best = min(ratios, key=ratios.__getitem__), max(ratios, key=ratios.__getitem__)
+        compared = [
+            f"{statistics.geometric_mean(ratios.values()):.2f}",
+            *(f"{ratios[size]:.2f} ({_named(size)})" for size in (worst, best)),
+        ]
+    return [
+        f"[{name}](operators/{name}.md)",
+        entry.element,
+        str(len(entry.ours)),
+        f"{max(rates):.{1 if entry.ladder.is_product else 2}f} {entry.ladder.unit}",
+        f"{100 * point.share(roof):.0f} %" if point else "",
+        *compared,
+        _median([row.get("clock_mhz") for row in entry.ours.values()]),
+        _median([row.get("power_mw") for row in entry.ours.values()], 1000),
+    ]
+
+
+def _median(values: Sequence[int | None], unit: int = 1) -> str:
+    known = [value for value in values if value is not None]
+    return f"{statistics.median(known) / unit:.0f}" if known else ""
+
+
+def _named(size: Size) -> str:
+    *numbers, transposed = size
+    text = " x ".join(str(number) for number in numbers if number)
+    return f"{text}, {transposed} transposed" if transposed else text
+
+
+def ladders_table(entries: Sequence[Entry]) -> str:
+    """The rates of all versions of each operator, at the size where most of them were timed."""
+    most = max(len(ladder.versions) for ladder in LADDERS)
+    lines = []
+    for entry in entries:
+        size = max(entry.rates, key=lambda size: sum(name.startswith("v") for name in entry.rates[size]))
+        digits = 1 if entry.ladder.is_product else 2
+        names = [f"v{number + 1}" for number in range(most)]
+        rates = entry.rates[size]
+        cells = [f"{rates[name]:.{digits}f}" if name in rates else "" for name in (*names, "torch")]
+        lines.append([f"[{entry.ladder.name}](operators/{entry.ladder.name}.md)", entry.element, _named(size), *cells])
+    return rows(["operator", "type", "size", *(f"v{number + 1}" for number in range(most)), "torch"], lines)
+
+
+def sustained_table(runs: Iterable[Figures]) -> str:
+    """What ran for seconds on end: rates, clock and power."""
+    lines = []
+    for row in (row for run in runs for row in run.get("sustained", [])):
+        size = row["rows"], row["columns"], row["depth"], row.get("transposed", "")
+        readings = ("" if row[name] is None else f"{row[name] / unit:.0f}" for name, unit in READINGS)
+        lines.append(
+            [row["operator"], row["element"], _named(size), row["contender"], f"{row['tflop_per_s']:.1f}", *readings]
+        )
+    return rows(["operator", "type", "size", "contender", "TFLOP/s", "clock, MHz", "power, W"], lines) if lines else ""
+
+
+READINGS = (("clock_mhz", 1), ("power_mw", 1000))
+
+
+def report(newest: Mapping[str, Figures], later: Mapping[str, Figures], products: Mapping[str, Figures]) -> str:
+    """The report. `newest` and `later` hold the operators that memory bounds, `products` those of matrices."""
+    runs = {**newest, **later, **products}
+    measured = [*newest.values(), *products.values()]
+    roof, entries = roof_of(measured), entries_of([*runs.values()])
+    together = {
+        "copy": max((run["copy"] for run in newest.values()), key=lambda copy: float(copy["tb_per_s"])),
+        "rows": [row for run in (*newest.values(), *later.values()) for row in rows_of(run)],
+        **{part: [row for run in newest.values() for row in run.get(part, [])] for part in ("compiled", "cpu_time")},
+    }
+    sustained = sustained_table(products.values())
+    parts = [
+        TEXT,
+        "## Machines and versions\n",
+        machines_table(runs),
+        f"The limits of the roofline: {summary(roof)}.\n",
+        "## Operators\n",
+        OPERATORS_TEXT.lstrip(),
+        operators_table(entries, points_of([*runs.values()]), roof),
+        "## Ladders\n",
+        LADDERS_TEXT.lstrip(),
+        ladders_table(entries),
+        "## Products of matrices\n",
+        products_table(list(products.values())).replace("](", "](operators/"),
+        ragged_sentence(list(products.values())) + "\n",
+        *(["## On end\n", SUSTAINED_TEXT.lstrip(), sustained] if sustained else []),
+        "## Goals of the operators that memory bounds\n",
+        goals_table(together),
+        "## CPU time of an eager call\n",
+        cpu_table(together),
+    ]
+    return "\n".join(parts)
