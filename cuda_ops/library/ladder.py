@@ -30,6 +30,10 @@ FLOAT32 = Element("float32", "float", 4)
 FLOAT16 = Element("float16", "av_half", 2)
 BFLOAT16 = Element("bfloat16", "av_bf16", 2)
 ELEMENTS = (FLOAT32, FLOAT16, BFLOAT16)
+"""The types of most operators."""
+FLOAT8 = Element("float8_e4m3fn", "av_fp8", 1)
+INT8 = Element("int8", "signed char", 1)
+ALL_ELEMENTS = (*ELEMENTS, FLOAT8, INT8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class Ladder:
     """Whether the operator takes arrays as flat lists of elements, without rows."""
     is_product: bool = False
     """Whether the operator multiplies matrices, so that arithmetic bounds it and not memory."""
-    tensor_products: int = 0
+    tensor_products: float = 0
     """Multiply-adds that tensor cores do in half precision for each one of the formula; 0 where they do none."""
     results: Mapping[str, Callable[[Problem], int]] = field(default_factory=lambda: {"out": whole})
     """The number of elements of each array that the operator writes."""
@@ -136,7 +140,7 @@ class Ladder:
     @property
     def elements(self) -> tuple[Element, ...]:
         """The element types that any version takes."""
-        return tuple(one for one in ELEMENTS if any(one in version.elements for version in self.versions))
+        return tuple(one for one in ALL_ELEMENTS if any(one in version.elements for version in self.versions))
 
     @property
     def unit(self) -> str:

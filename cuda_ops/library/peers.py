@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import torch
@@ -13,6 +14,39 @@ EPSILON = 1e-5
 
 def _normed_sum(total: torch.Tensor, norm: Callable[[torch.Tensor], torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
     return total, norm(total)
+
+
+def _fused(
+    activation: Callable[[torch.Tensor], torch.Tensor],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    residual: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """The bias is added by cuBLAS's kernel."""
+    made = activation(torch.mm(a, b) if bias is None else torch.addmm(bias, a, b))
+    return made if residual is None else made + residual
+
+
+def _multiply_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    allowed, torch.backends.cuda.matmul.allow_tf32 = torch.backends.cuda.matmul.allow_tf32, True
+    try:
+        return torch.mm(a, b)
+    finally:
+        torch.backends.cuda.matmul.allow_tf32 = allowed
+
+
+@cache
+def _one(device: torch.device) -> torch.Tensor:
+    return torch.ones((), device=device)
+
+
+def _multiply_fp8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    """By cuBLASLt with fast accumulation; other dtypes, as the exact result in float64, by `torch.mm`."""
+    if a.dtype != torch.float8_e4m3fn:
+        return torch.mm(a, b)
+    one = _one(a.device)
+    return torch._scaled_mm(a, b, scale_a=one, scale_b=one, out_dtype=torch.bfloat16, use_fast_accum=True)
 
 
 TORCH: dict[str, Callable[..., Any]] = {
@@ -49,6 +83,14 @@ TORCH: dict[str, Callable[..., Any]] = {
     "matmul": torch.mm,
     "matmul_half": torch.mm,
     "matmul_parts": torch.mm,
+    "matmul_tf32": _multiply_tf32,
+    "matmul_fp8": _multiply_fp8,
+    "matmul_residual": lambda a, b, *parts: _fused(lambda x: x, a, b, *parts),
+    "matmul_relu": lambda a, b, *parts: _fused(torch.relu, a, b, *parts),
+    "matmul_silu": lambda a, b, *parts: _fused(functional.silu, a, b, *parts),
+    "matmul_softmax": lambda a, b: functional.softmax(torch.mm(a, b), -1),
+    "matmul_layer_norm": lambda a, b: functional.layer_norm(torch.mm(a, b), b.shape[1:], None, None, EPSILON),
+    "matmul_int8": lambda a, b: torch._int_mm(a, b) if a.dtype == torch.int8 else torch.mm(a, b),
 }
 
 

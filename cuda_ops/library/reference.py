@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 
 
@@ -44,6 +46,52 @@ def matmul_half(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> 
     """The product of two matrices, plus `bias` for each column."""
     exact = a.double() @ b.double()
     return (exact if bias is None else exact + bias.double()).to(a.dtype)
+
+
+def matmul_scaled(
+    a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None, scale_b: torch.Tensor | None
+) -> torch.Tensor:
+    """The product of two matrices, times a scale for each row and for each column, or for all of them, in bfloat16."""
+    exact = a.double() @ b.double()
+    if scale_a is not None:
+        exact = exact * scale_a.double().reshape(-1, 1)
+    if scale_b is not None:
+        exact = exact * scale_b.double().reshape(1, -1)
+    return exact.to(torch.bfloat16).contiguous()
+
+
+def matmul_fused(
+    activation: Callable[[torch.Tensor], torch.Tensor],
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    residual: torch.Tensor | None,
+) -> torch.Tensor:
+    """The activation of a product plus `bias`, plus `residual`."""
+    exact = a.double() @ b.double()
+    made = activation(exact if bias is None else exact + bias.double())
+    return (made if residual is None else made + residual.double()).to(a.dtype).contiguous()
+
+
+def matmul_softmax(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The softmax over each row of a product, plus `bias`."""
+    exact = a.double() @ b.double()
+    return torch.softmax(exact if bias is None else exact + bias.double(), -1).to(a.dtype)
+
+
+def matmul_layer_norm(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    weight: torch.Tensor | None,
+    shift: torch.Tensor | None,
+    epsilon: float,
+) -> torch.Tensor:
+    """LayerNorm over each row of a product, plus `bias`."""
+    exact = a.double() @ b.double()
+    exact = exact if bias is None else exact + bias.double()
+    factor, more = (None if part is None else part.double() for part in (weight, shift))
+    return torch.nn.functional.layer_norm(exact, exact.shape[-1:], factor, more, epsilon).to(a.dtype)
 
 
 def softmax(x: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import ELEMENTS, PACK_BYTES, Problem
+from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Problem
 
 FLOAT32_LANES = 128
 """Multiply-adds of float32 that one processor (SM) begins per clock, of sm_86 and later (sm_75 and sm_80: 64)."""
@@ -43,7 +43,7 @@ class Roof:
         """Operations per byte from which on arithmetic is the limit."""
         return self.float32_tflop_per_s / self.memory_tb_per_s
 
-    def tflop_per_s(self, operations_per_byte: float, tensor_products: int = 0) -> float:
+    def tflop_per_s(self, operations_per_byte: float, tensor_products: float = 0) -> float:
         """The most operations that the GPU can do at this intensity; `tensor_products` is the ladder's."""
         most = self.half_tflop_per_s / tensor_products if tensor_products else self.float32_tflop_per_s
         return min(operations_per_byte * self.memory_tb_per_s, most)
@@ -61,7 +61,7 @@ class Point:
     version: str
     operations_per_byte: float
     tb_per_s: float
-    tensor_products: int = 0
+    tensor_products: float = 0
 
     @property
     def tflop_per_s(self) -> float:
@@ -119,7 +119,7 @@ def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
 
 def _point(row: dict[str, Any]) -> Point:
     ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
-    element = next(element for element in ELEMENTS if element.name == row["element"])
+    element = next(element for element in ALL_ELEMENTS if element.name == row["element"])
     lanes, depth = PACK_BYTES // element.size_bytes, row.get("depth", 0)
     problem = Problem(element, row["rows"], row["columns"], lanes, 90, depth=depth)
     intensity = ladder.operations(problem) / ladder.moved_bytes(problem)

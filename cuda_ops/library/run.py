@@ -10,13 +10,13 @@ import torch
 from torch.autograd import forward_ad
 
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, lanes_for, line_of
+from cuda_ops.library.ladder import ALL_ELEMENTS, ELEMENTS, Element, Ladder, Problem, lanes_for, line_of
 from cuda_ops.library.recorder import Control, Launch, record
 from cuda_ops.runtime.gpu import GpuLauncher, launcher, why_no_gpu
 from cuda_ops.runtime.launcher import Ptr, TensorMap
 from cuda_ops.runtime.prepared import enter_context
 
-ELEMENT_OF = {getattr(torch, element.name): element for element in ELEMENTS}
+ELEMENT_OF = {getattr(torch, element.name): element for element in ALL_ELEMENTS}
 """The element type of a torch dtype."""
 PREPARED_MAX = 4096
 """Prepared calls that are kept: one per operator, version, type, size and alignment."""
@@ -97,7 +97,7 @@ def prepare(
     `misaligned` holds the lowest four bits that are set in any address. Raises `CudaOpsError` for a type that the
     library does not have, or a version that cannot run.
     """
-    element = _element(ladder.name, dtype)
+    element = ELEMENT_OF[dtype]
     line = None if ladder.is_flat else line_of(rows, columns, depth, transposed)
     lanes = lanes_for(element, [misaligned], line)
     problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth, *transposed)
@@ -148,7 +148,7 @@ def architecture(device: int) -> int:
 
 
 def _element(operator: str, dtype: torch.dtype) -> Element:
-    if dtype not in ELEMENT_OF:
+    if ELEMENT_OF.get(dtype) not in ELEMENTS:
         allowed = ", ".join(element.name for element in ELEMENTS)
         raise CudaOpsError(f"{operator}: x is {str(dtype).removeprefix('torch.')}, allowed are {allowed}")
     return ELEMENT_OF[dtype]
@@ -184,6 +184,13 @@ def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequ
     if a.dim() != 2 or b.dim() != 2:
         raise CudaOpsError(f"{operator}: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
     check_like(operator, "b", b, a, (a.shape[1], b.shape[1]))
+
+
+def as_it_lies(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
+    """The matrix, copied unless its rows or its columns lie one behind the other; and whether it is its columns."""
+    if x.is_contiguous():
+        return x, False
+    return (x, True) if x.T.is_contiguous() else (x.contiguous(), False)
 
 
 def scratch_for(ladder: Ladder, problem: Problem, device: Any) -> dict[str, torch.Tensor]:

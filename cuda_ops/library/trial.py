@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from cuda_ops.library.ladder import Element, Ladder
+from cuda_ops.library.ladder import FLOAT8, INT8, Element, Ladder
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.peers import EPSILON, TORCH, more_for
 
@@ -26,6 +26,10 @@ def random_inputs(
     generator = torch.Generator(device).manual_seed(seed)
 
     def draw(*shape: int) -> torch.Tensor:
+        if element == INT8:
+            return torch.randint(-127, 128, shape, generator=generator, device=device, dtype=torch.int8)
+        if element == FLOAT8:
+            return torch.randn(shape, generator=generator, device=device).to(torch.float8_e4m3fn)
         return torch.randn(shape, generator=generator, device=device, dtype=getattr(torch, element.name))
 
     if ladder.is_product:

@@ -25,11 +25,13 @@ from benchmarks.gpu.library.shapes import (
     Case,
     backward_cases,
     cases,
+    fused_product_cases,
     half_product_cases,
     inputs_for,
     problem_of,
     product_cases,
     shapes_of,
+    tensor_product_cases,
 )
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
@@ -280,6 +282,8 @@ def main() -> None:
         "--products", action="store_true", help="the products of float32 matrices instead of the operators"
     )
     kind.add_argument("--half-products", action="store_true", help="the products of half-precision matrices")
+    kind.add_argument("--tensor-products", action="store_true", help="those of TF32, in parts, and of 8-bit matrices")
+    kind.add_argument("--fused-products", action="store_true", help="those with what follows them in one kernel")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
@@ -298,6 +302,10 @@ def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
         return backward_cases
     if arguments.products:
         return product_cases
+    if arguments.fused_products:
+        return fused_product_cases
+    if arguments.tensor_products:
+        return tensor_product_cases
     return half_product_cases if arguments.half_products else cases
 
 

@@ -13,7 +13,7 @@ import torch
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of, shapes_of
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import ELEMENTS, Ladder, Problem, Version
+from cuda_ops.library.ladder import ALL_ELEMENTS, Ladder, Problem, Version
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance
 from cuda_ops.runtime.gpu import architecture_of
@@ -61,7 +61,7 @@ def compile_peers(cases: list[Case], parallel: int) -> None:
 def _compile_peer(named: dict[str, Any]) -> str:
     """The error, if there is one: the benchmark meets it again, and writes it into the case's row."""
     ladder = next(ladder for ladder in LADDERS if ladder.name == named["operator"])
-    element = next(element for element in ELEMENTS if element.name == named["element"])
+    element = next(element for element in ALL_ELEMENTS if element.name == named["element"])
     case = Case(ladder, element, named["rows"], named["columns"], depth=named.get("depth", 0))
     torch.compiler.reset()
     inputs = inputs_for(case, 0)

@@ -1,4 +1,7 @@
-"""Writes docs/operators/*.md from the ladders and the measured figures: `python -m benchmarks.gpu.library.pages`."""
+"""Writes docs/operators/*.md from the ladders and the measured figures: `python -m benchmarks.gpu.library.pages`.
+
+And docs/performance-report.md (`report`).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, records, streams_page
+from benchmarks.gpu.library import agreement, records, report, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -43,9 +46,15 @@ TIMES = (
 )
 PRODUCT_TIMES = (
     "Tera-operations (TFLOP) per second, by the median time in a CUDA graph on buffers that rotate: a multiply-add is "
-    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, without TF32. Bold is the version that "
-    "runs by default; of some sizes only that one was timed.\n"
+    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, {peer}. Bold is the version that runs by "
+    "default; of some sizes only that one was timed.\n"
 )
+PEERS = {
+    "matmul_tf32": "with TF32",
+    "matmul_fp8": "with scales of 1 and fast accumulation (torch._scaled_mm)",
+    "matmul_int8": "whose result is int32, without scales (torch._int_mm)",
+}
+"""How torch computes a product; the others without TF32."""
 
 SUSTAINED_TEXT = (
     "For two seconds on end, the default version and torch in turn, with the clock and the power late in that time:\n"
@@ -83,7 +92,7 @@ def page(
         rows(["version", "what changed", "what it should gain", "what limits it"], _versions(ladder)),
     ]
     if measured:
-        parts += ["## Times\n", PRODUCT_TIMES if ladder.is_product else TIMES]
+        parts += ["## Times\n", _text_of_times(ladder)]
     for name, run in measured.items():
         parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
     for run in measured.values():
@@ -91,6 +100,10 @@ def page(
     if counters is not None and _has(counters, ladder):
         parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
     return "\n".join(parts)
+
+
+def _text_of_times(ladder: Ladder) -> str:
+    return PRODUCT_TIMES.format(peer=PEERS.get(ladder.name, "without TF32")) if ladder.is_product else TIMES
 
 
 def _has(figures: dict[str, Any], ladder: Ladder) -> bool:
@@ -303,6 +316,7 @@ def made() -> dict[str, str]:
     found = {f"{ladder.name}.md": page(ladder, runs | later | products, counters) for ladder in LADDERS}
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
+    found["../performance-report.md"] = report.report(newest(runs), later, products)
     page_of_streams = (PAGES / "streams.md").read_text()
     found["streams.md"], found["streams.svg"] = streams(page_of_streams, records.read(STREAMS_FILE))
     return found

@@ -14,9 +14,13 @@ from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version, line_of
 from cuda_ops.library.matmul import ladder as matmul
 from cuda_ops.library.matmul.ladder import MATMUL, Tile
+from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU
 from cuda_ops.library.matmul_half import ladder as matmul_half
 from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
+from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8
+from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX
+from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward import ladder as norm_backward
@@ -126,8 +130,8 @@ def product_cases() -> Iterator[Case]:
     """The products of float32 matrices."""
     for rows, columns, depth in PRODUCT_SIZES:
         yield Case(MATMUL, FLOAT32, rows, columns, is_swept=rows % 2 == 0, depth=depth)
-    for rows, columns, depth in PRODUCT_SIZES:
-        yield Case(MATMUL_PARTS, FLOAT32, rows, columns, depth=depth)
+        for transposed in ("b", "a", "ab") if rows in (4096, 2048) else ():
+            yield Case(MATMUL, FLOAT32, rows, columns, depth=depth, transposed=transposed, is_brief=True)
 
 
 RAGGED_SIZES = (
@@ -173,6 +177,37 @@ def half_product_cases() -> Iterator[Case]:
         yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, is_brief=True)
 
 
+def tensor_product_cases() -> Iterator[Case]:
+    """The products on tensor cores that are not of half precision; the second matrix of 8-bit ones lies transposed."""
+    for rows, columns, depth in PRODUCT_SIZES:
+        is_long = rows == 8192
+        yield Case(MATMUL_PARTS, FLOAT32, rows, columns, depth=depth)
+        yield Case(MATMUL_TF32, FLOAT32, rows, columns, depth=depth, is_sustained=is_long)
+        if rows % 2 == 0:
+            yield Case(MATMUL_TF32, FLOAT32, rows, columns, depth=depth, transposed="b", is_brief=True)
+        for ladder in (MATMUL_FP8, MATMUL_INT8):
+            if rows % 2 == 0:  # torch's operators take no odd sizes
+                is_sustained = is_long and ladder is MATMUL_FP8
+                element = ladder.elements[0]
+                yield Case(ladder, element, rows, columns, depth=depth, transposed="b", is_sustained=is_sustained)
+    yield Case(MATMUL_PARTS, FLOAT32, 1024, 1024, depth=16384, is_brief=True)
+    yield Case(MATMUL_FP8, MATMUL_FP8.elements[0], 4096, 11008, depth=4096, transposed="b", is_brief=True)
+
+
+FUSED_PRODUCT_SIZES = ((4096, 4096, 128), (4096, 4096, 1024), (16384, 1024, 1024), (8192, 512, 512), (65536, 256, 64))
+"""Rows, columns and depth of products whose rows are normalized."""
+
+
+def fused_product_cases() -> Iterator[Case]:
+    """The products with what follows them in one kernel."""
+    for ladder in (MATMUL_SOFTMAX, MATMUL_LAYER_NORM):
+        for rows, columns, depth in FUSED_PRODUCT_SIZES:
+            yield Case(ladder, BFLOAT16, rows, columns, depth=depth)
+    for ladder in (MATMUL_RESIDUAL, MATMUL_RELU, MATMUL_SILU):
+        for size in (4096, 8192, 2048):
+            yield Case(ladder, BFLOAT16, size, size, depth=size)
+
+
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
     from cuda_ops.library.trial import random_inputs
@@ -180,6 +215,9 @@ def inputs_for(case: Case, seed: int) -> list[Any]:
     made = random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.depth)
     if not case.ladder.is_product:
         return made
+    if case.ladder in (MATMUL_RESIDUAL, MATMUL_RELU, MATMUL_SILU):
+        a, b = made
+        return [a, b, b[0].clone(), random_inputs(SOFTMAX, case.element, case.rows, case.columns, "cuda", seed)[0]]
     return [x.T.contiguous().T if name in case.transposed else x for name, x in zip("ab", made, strict=True)]
 
 
@@ -219,7 +257,7 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
             for version in ladder.versions[7:]
             for tile in TILES
         ]
-    if ladder is MATMUL_PARTS:
+    if ladder.is_product and ladder not in (MATMUL, MATMUL_HALF):
         return []
     if ladder is MATMUL_HALF:
         rules = ((version, version.number - 5) for version in ladder.versions[5:7] if version.can_run(problem))

@@ -1,12 +1,15 @@
-// The products of versions 4 to 7: the copy engine brings boxes of 64 x 64 elements (8 KiB), and warpgroups multiply them.
+// Products by warpgroups: the copy engine brings boxes of 8 KiB, 64 rows or columns of a matrix by 128 bytes of the depth.
 //
-// A stage is one step of the depth, 64 long: two boxes of a tile of `a`, one for each warpgroup, and COLUMNS / 64 of `b`.
+// A stage is one step of the depth, as long as a box: two boxes of a tile of `a`, one for each warpgroup, and COLUMNS / 64 of
+// `b`. The elements are of half precision; or float32, read as TF32, or of 8 bits, where both matrices lie deep.
 #pragma once
 #include "av_half_product.cuh"
 #include "av_warpgroup.cuh"
 
 constexpr int AV_BOX = 64, AV_BOX_ELEMENTS = AV_BOX * AV_BOX, AV_BOX_BYTES = AV_BOX_ELEMENTS * 2;
 constexpr int AV_ROWS_OF_TWO = 2 * AV_BOX;  // of the tile that two warpgroups compute
+template <class T> constexpr int AV_BOX_DEPTH = 128 / int(sizeof(T));
+template <class T> constexpr int AV_ELEMENTS_OF_BOX = AV_BOX_BYTES / int(sizeof(T));
 
 // The first address from `room` on at which boxes may lie, so that their swizzle is the copy engine's.
 template <class T> __device__ inline T* av_boxes_in(unsigned char* room) {
@@ -28,13 +31,13 @@ template <bool IS_WIDE> struct av_box_copies {
 };
 
 // Starts the products of one stage: sum (64 x COLUMNS) += a box of `a`, times the boxes of `b`.
-template <class T, bool A_IS_WIDE, bool B_IS_WIDE, int COUNT>
-__device__ inline void av_multiply_stage(float (&sum)[COUNT], const T* box_a, const T* boxes_b, bool adds) {
+template <class T, bool A_IS_WIDE, bool B_IS_WIDE, class S, int COUNT>
+__device__ inline void av_multiply_stage(S (&sum)[COUNT], const T* box_a, const T* boxes_b, bool adds) {
     constexpr int STEP_A = (A_IS_WIDE ? 16 * 128 : 32) >> 4, STEP_B = (B_IS_WIDE ? 16 * 128 : 32) >> 4;
     const uint64_t a = av_describe(box_a, AV_BOX_BYTES), b = av_describe(boxes_b, AV_BOX_BYTES);
     av_products_begin();
 #pragma unroll
-    for (int k = 0; k < AV_BOX / 16; ++k)
+    for (int k = 0; k < 4; ++k)  // 32 bytes of the depth each
         av_multiply_group<T, A_IS_WIDE, B_IS_WIDE>(sum, a + k * STEP_A, b + k * STEP_B, adds || k > 0);
     av_products_commit();
 }
@@ -50,33 +53,54 @@ __device__ inline void av_store_group_of_sums(const float (&sum)[COUNT], const T
     }
 }
 
-// Stores a warpgroup's sums by the copy engine, through two boxes in turn: `used` counts the boxes of all its tiles. Barrier
-// `number` of the block is theirs.
-template <class T, int COUNT>
-__device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bias, const av_tensor_map& out, int64_t row,
-                                                int64_t column, int columns, T* boxes, int number, int& used) {
-    const int lane = av_lane(), r = av_warp() % 4 * 16 + lane % 16;
-    const bool is_first = threadIdx.x % 128 == 0;
-    if (bias) {
+// Adds to a warpgroup's sums what `out` has in their places.
+template <bool HAS_PAIRS, int COUNT>
+__device__ inline void av_add_stored_group(float (&sum)[COUNT], const float* out, int64_t row, int64_t column, int rows,
+                                           int columns) {
+    const int lane = av_lane();
 #pragma unroll
-        for (int j = 0; j < COUNT / 4; ++j) {
-            const int64_t c = column + 8 * j + lane % 4 * 2;
-            if (c >= columns) continue;
-            const float more[2] = {av_to_float(bias[c]), av_to_float(bias[c + 1])};
+    for (int j = 0; j < COUNT / 4; ++j) {
+        const int64_t c = column + 8 * j + lane % 4 * 2;
 #pragma unroll
-            for (int i = 0; i < 4; ++i) sum[4 * j + i] += more[i % 2];
+        for (int i = 0; i < 2; ++i) {
+            const int64_t r = row + av_warp() % 4 * 16 + lane / 4 + 8 * i;
+            if (r >= rows || c >= columns) continue;
+            const float* const from = out + r * columns + c;
+            if constexpr (HAS_PAIRS) {
+                const float2 pair = *reinterpret_cast<const float2*>(from);
+                sum[4 * j + 2 * i] += pair.x, sum[4 * j + 2 * i + 1] += pair.y;
+            } else {
+                sum[4 * j + 2 * i] += from[0];
+                if (c + 1 < columns) sum[4 * j + 2 * i + 1] += from[1];
+            }
         }
     }
+}
+
+// Stores 64 x COLUMNS results of a warpgroup by the copy engine, through two boxes in turn: `used` counts the boxes of all its
+// tiles. Barrier `number` of the block is theirs. `square(j, values)` makes what this lane has of the j-th 8 columns, as
+// `av_store_square_of_sums` says; box by box, so that what it loads takes few registers. `ahead(box)` is called a box before.
+struct av_nothing_ahead {
+    __device__ void operator()(int) const {}
+};
+template <class T, int COLUMNS, class F, class G = av_nothing_ahead>
+__device__ inline void av_store_squares_by_engine(const av_tensor_map& out, int64_t row, int64_t column, T* boxes, int number,
+                                                  int& used, F square, G ahead = G{}) {
+    const int lane = av_lane(), r = av_warp() % 4 * 16 + lane % 16;
+    const bool is_first = threadIdx.x % 128 == 0;
+    ahead(0);
 #pragma unroll
-    for (int box = 0; box < COUNT / 32; ++box, ++used) {
+    for (int box = 0; box < COLUMNS / AV_BOX; ++box, ++used) {
         T* const to = boxes + used % 2 * AV_BOX_ELEMENTS;
+        if (box + 1 < COLUMNS / AV_BOX) ahead(box + 1);
         if (is_first) av_wait_until_read<1>();
         av_meet(number, 128);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
-            const float* const s = sum + 32 * box + 8 * j;
-            const uint32_t words[4] = {av_pair_of<T>(s[0], s[1]), av_pair_of<T>(s[2], s[3]), av_pair_of<T>(s[4], s[5]),
-                                       av_pair_of<T>(s[6], s[7])};
+            float s[4], t[4];
+            square(8 * box + 2 * j, s), square(8 * box + 2 * j + 1, t);
+            const uint32_t words[4] = {av_pair_of<T>(s[0], s[1]), av_pair_of<T>(s[2], s[3]), av_pair_of<T>(t[0], t[1]),
+                                       av_pair_of<T>(t[2], t[3])};
             av_store_matrices(to + r * AV_BOX + ((2 * j + lane / 16) ^ (r % 8)) * 8, words);
         }
         av_show_shared_to_engines();
@@ -86,6 +110,26 @@ __device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bi
             av_commit_boxes();
         }
     }
+}
+
+// The same for a warpgroup's sums, with the bias added.
+template <class T, int COUNT>
+__device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bias, const av_tensor_map& out, int64_t row,
+                                                int64_t column, int columns, T* boxes, int number, int& used) {
+    if (bias) {
+#pragma unroll
+        for (int j = 0; j < COUNT / 4; ++j) {
+            const int64_t c = column + 8 * j + av_lane() % 4 * 2;
+            if (c >= columns) continue;
+            const float more[2] = {av_to_float(bias[c]), av_to_float(bias[c + 1])};
+#pragma unroll
+            for (int i = 0; i < 4; ++i) sum[4 * j + i] += more[i % 2];
+        }
+    }
+    av_store_squares_by_engine<T, 2 * COUNT>(out, row, column, boxes, number, used, [&](int j, float(&values)[4]) {
+#pragma unroll
+        for (int i = 0; i < 4; ++i) values[i] = sum[4 * j + i];
+    });
 }
 
 // The stage whose turn it is, and the parity of its barriers' phase.
@@ -117,12 +161,13 @@ struct av_same_place {
 // and COLUMNS columns until none is left. BLOCKS blocks of a cluster compute tiles below each other: each brings its part of
 // the columns' boxes to all of them. `walk` says where the step `from` lies in each matrix. `store(sum, row, column, group)`
 // takes a warpgroup's sums. With FRESH, the tensor cores' sums are added to others every FRESH steps, and begin anew: theirs are
-// cut off, not rounded, after each product.
-template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int FRESH = 0, class F,
-          class W = av_same_place>
+// cut off, not rounded, after each product. The others are registers; or, with IN_MEMORY, what `store(..., adds)` has stored.
+// S is the type of sums.
+template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int FRESH = 0,
+          bool IN_MEMORY = false, class S = float, class F, class W = av_same_place>
 __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_tensor_map& b, int rows, int columns, int depth,
                                             T* stages, F store, W walk = W{}) {
-    constexpr int BOXES_B = COLUMNS / AV_BOX, STAGE = (2 + BOXES_B) * AV_BOX_ELEMENTS;
+    constexpr int BOXES_B = COLUMNS / AV_BOX, BOX = AV_ELEMENTS_OF_BOX<T>, STEP = AV_BOX_DEPTH<T>, STAGE = (2 + BOXES_B) * BOX;
     static_assert(BOXES_B % BLOCKS == 0, "each block brings as many boxes");
     AV_SHARED_ARRAY(uint64_t, full, STAGES);
     AV_SHARED_ARRAY(uint64_t, empty, STAGES);
@@ -142,19 +187,19 @@ __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_ten
             for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
                 const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
 #pragma unroll 1
-                for (int from = 0; from < depth; from += AV_BOX, turn.next()) {
+                for (int from = 0; from < depth; from += STEP, turn.next()) {
                     T* const to = stages + turn.stage * STAGE;
                     av_wait_for_phase(&empty[turn.stage], turn.parity ^ 1);
                     const int from_a = walk.of_a(from), from_b = walk.of_b(from);
-                    av_arrive_expecting(&full[turn.stage], STAGE * 2);
+                    av_arrive_expecting(&full[turn.stage], STAGE * int(sizeof(T)));
 #pragma unroll
                     for (int i = 0; i < 2; ++i)
-                        av_box_copies<A_IS_WIDE>{a}.one(to + i * AV_BOX_ELEMENTS, tile.row, 2 * rank + i, from_a,
+                        av_box_copies<A_IS_WIDE>{a}.one(to + i * BOX, tile.row, 2 * rank + i, from_a,
                                                         &full[turn.stage]);
 #pragma unroll
                     for (int j = 0; j < BOXES_B / BLOCKS; ++j) {
                         const int box = rank * (BOXES_B / BLOCKS) + j;
-                        T* const there = to + (2 + box) * AV_BOX_ELEMENTS;
+                        T* const there = to + (2 + box) * BOX;
                         if constexpr (BLOCKS == 1)
                             av_box_copies<B_IS_WIDE>{b}.one(there, tile.column, box, from_b, &full[turn.stage]);
                         else
@@ -174,37 +219,43 @@ __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_ten
                 if (lane < BLOCKS) av_arrive_at(&empty[s], lane);
             }
         };
-        float sum[COLUMNS / 2];
+        S sum[COLUMNS / 2];
         const auto multiply = [&](int begin, int end) {  // not a loop that may have no round: its sums would be copied
             int from = begin;
 #pragma unroll 1
             do {
                 const T* const boxes = stages + turn.stage * STAGE;
                 av_wait_for_phase(&full[turn.stage], turn.parity);
-                av_multiply_stage<T, A_IS_WIDE, B_IS_WIDE>(sum, boxes + (group - 1) * AV_BOX_ELEMENTS,
-                                                           boxes + 2 * AV_BOX_ELEMENTS, from > begin);
+                av_multiply_stage<T, A_IS_WIDE, B_IS_WIDE>(sum, boxes + (group - 1) * BOX,
+                                                           boxes + 2 * BOX, from > begin);
                 av_products_wait<1>();
                 if (from > begin) release(turn.before());
-                from += AV_BOX, turn.next();
+                from += STEP, turn.next();
             } while (from < end);
             av_products_end(sum);
             release(turn.before());
         };
         for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
             const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
-            if constexpr (FRESH == 0) {
+            if constexpr (IN_MEMORY) {
+                for (int begin = 0; begin < depth; begin += FRESH * STEP) {
+                    multiply(begin, min(depth, begin + FRESH * STEP));
+                    store(sum, tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX, tile.column, begin > 0);
+                }
+                continue;
+            } else if constexpr (FRESH == 0) {
                 multiply(0, depth);
             } else {
-                float total[COLUMNS / 2] = {};
-                for (int begin = 0; begin < depth; begin += FRESH * AV_BOX) {
-                    multiply(begin, min(depth, begin + FRESH * AV_BOX));
+                S total[COLUMNS / 2] = {};
+                for (int begin = 0; begin < depth; begin += FRESH * STEP) {
+                    multiply(begin, min(depth, begin + FRESH * STEP));
 #pragma unroll
                     for (int i = 0; i < COLUMNS / 2; ++i) total[i] += sum[i];
                 }
 #pragma unroll
                 for (int i = 0; i < COLUMNS / 2; ++i) sum[i] = total[i];
             }
-            store(sum, tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX, tile.column, group);
+            if constexpr (!IN_MEMORY) store(sum, tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX, tile.column, group);
         }
     }
     if constexpr (BLOCKS > 1) av_cluster_barrier();  // no block may end while others write to its shared memory

@@ -47,3 +47,14 @@ struct av_six_pairs {
     __device__ int of_a(int from) const { return from % depth + int(OF_A >> from / depth * 2 & 3u) * depth; }
     __device__ int of_b(int from) const { return from % depth + int(OF_B >> from / depth * 2 & 3u) * depth; }
 };
+
+// The same for one run of RUN of the depth after the other: all six pairs of a run, then those of the next.
+template <int RUN> struct av_six_pairs_of_runs {
+    int depth;
+    __device__ int place(int from, unsigned parts) const {
+        const int begin = from / (6 * RUN) * RUN, length = min(RUN, depth - begin), within = from - 6 * begin;
+        return begin + within % length + int(parts >> within / length * 2 & 3u) * depth;
+    }
+    __device__ int of_a(int from) const { return place(from, av_six_pairs::OF_A); }
+    __device__ int of_b(int from) const { return place(from, av_six_pairs::OF_B); }
+};

@@ -7,12 +7,17 @@
 template <class A, class B> constexpr bool av_is_same = false;
 template <class A> constexpr bool av_is_same<A, A> = true;
 
+// A number of 8 bits: e4m3, with a sign, four bits of exponent and three of mantissa.
+struct av_fp8 {
+    uint8_t bits;
+};
+
 #ifndef AV_ON_CPU
 // Where a matrix lies in shared memory, in rows of 128 bytes whose packs are swizzled as the copy engine does it.
 //
-// "Deep": a row has 64 elements of the depth; 8 rows are 1,024 bytes, and the next 8 lie behind them. "Wide": a row has 64
-// elements of the matrix's other side; 8 steps of the depth are 1,024 bytes, and the next 8 lie behind them; the next 64
-// elements lie `apart` bytes away.
+// "Deep": a row has 128 bytes of the depth; 8 rows are 1,024 bytes, and the next 8 lie behind them. "Wide", of half precision
+// alone: a row has 64 elements of the matrix's other side; 8 steps of the depth are 1,024 bytes, and the next 8 lie behind them;
+// the next 64 elements lie `apart` bytes away.
 __device__ inline uint64_t av_describe(const void* matrix, unsigned apart = 16) {
     constexpr uint64_t SWIZZLE_128 = uint64_t(1) << 62, ATOM = uint64_t(1024 >> 4) << 32;
     return SWIZZLE_128 | ATOM | uint64_t(apart >> 4) << 16 | uint64_t((av_shared_address_of(matrix) & 0x3ffff) >> 4);
@@ -26,39 +31,41 @@ template <int LATER> __device__ inline void av_products_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LATER) : "memory");
 }
 // Waits until all are done. The sums pass through, so that the compiler does not read them before.
-template <int COUNT> __device__ inline void av_products_end(float (&sum)[COUNT]) {
+template <class S, int COUNT> __device__ inline void av_products_end(S (&sum)[COUNT]) {
     av_products_wait<0>();
 #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sum[i])::"memory");
+    for (int i = 0; i < COUNT; ++i)
+        if constexpr (av_is_same<S, float>) asm volatile("" : "+f"(sum[i])::"memory");
+        else asm volatile("" : "+r"(sum[i])::"memory");
 }
 
 #define AV_SUMS_64 \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31}"
-#define AV_OPERANDS_64(s) \
-        "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), \
-        "+f"(s[6]), "+f"(s[7]), "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), \
-        "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]), "+f"(s[16]), "+f"(s[17]), \
-        "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]), \
-        "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), \
-        "+f"(s[30]), "+f"(s[31])
+#define AV_OPERANDS_64(c, s) \
+        c(s[0]), c(s[1]), c(s[2]), c(s[3]), c(s[4]), c(s[5]), \
+        c(s[6]), c(s[7]), c(s[8]), c(s[9]), c(s[10]), c(s[11]), \
+        c(s[12]), c(s[13]), c(s[14]), c(s[15]), c(s[16]), c(s[17]), \
+        c(s[18]), c(s[19]), c(s[20]), c(s[21]), c(s[22]), c(s[23]), \
+        c(s[24]), c(s[25]), c(s[26]), c(s[27]), c(s[28]), c(s[29]), \
+        c(s[30]), c(s[31])
 #define AV_SUMS_128 \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, " \
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}"
-#define AV_OPERANDS_128(s) \
-        "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), \
-        "+f"(s[6]), "+f"(s[7]), "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), \
-        "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]), "+f"(s[16]), "+f"(s[17]), \
-        "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]), \
-        "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), \
-        "+f"(s[30]), "+f"(s[31]), "+f"(s[32]), "+f"(s[33]), "+f"(s[34]), "+f"(s[35]), \
-        "+f"(s[36]), "+f"(s[37]), "+f"(s[38]), "+f"(s[39]), "+f"(s[40]), "+f"(s[41]), \
-        "+f"(s[42]), "+f"(s[43]), "+f"(s[44]), "+f"(s[45]), "+f"(s[46]), "+f"(s[47]), \
-        "+f"(s[48]), "+f"(s[49]), "+f"(s[50]), "+f"(s[51]), "+f"(s[52]), "+f"(s[53]), \
-        "+f"(s[54]), "+f"(s[55]), "+f"(s[56]), "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), \
-        "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63])
+#define AV_OPERANDS_128(c, s) \
+        c(s[0]), c(s[1]), c(s[2]), c(s[3]), c(s[4]), c(s[5]), \
+        c(s[6]), c(s[7]), c(s[8]), c(s[9]), c(s[10]), c(s[11]), \
+        c(s[12]), c(s[13]), c(s[14]), c(s[15]), c(s[16]), c(s[17]), \
+        c(s[18]), c(s[19]), c(s[20]), c(s[21]), c(s[22]), c(s[23]), \
+        c(s[24]), c(s[25]), c(s[26]), c(s[27]), c(s[28]), c(s[29]), \
+        c(s[30]), c(s[31]), c(s[32]), c(s[33]), c(s[34]), c(s[35]), \
+        c(s[36]), c(s[37]), c(s[38]), c(s[39]), c(s[40]), c(s[41]), \
+        c(s[42]), c(s[43]), c(s[44]), c(s[45]), c(s[46]), c(s[47]), \
+        c(s[48]), c(s[49]), c(s[50]), c(s[51]), c(s[52]), c(s[53]), \
+        c(s[54]), c(s[55]), c(s[56]), c(s[57]), c(s[58]), c(s[59]), \
+        c(s[60]), c(s[61]), c(s[62]), c(s[63])
 #define AV_SUMS_192 \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
@@ -66,23 +73,23 @@ template <int COUNT> __device__ inline void av_products_end(float (&sum)[COUNT])
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63, " \
         "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, " \
         "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}"
-#define AV_OPERANDS_192(s) \
-        "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), \
-        "+f"(s[6]), "+f"(s[7]), "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), \
-        "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]), "+f"(s[16]), "+f"(s[17]), \
-        "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]), \
-        "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), \
-        "+f"(s[30]), "+f"(s[31]), "+f"(s[32]), "+f"(s[33]), "+f"(s[34]), "+f"(s[35]), \
-        "+f"(s[36]), "+f"(s[37]), "+f"(s[38]), "+f"(s[39]), "+f"(s[40]), "+f"(s[41]), \
-        "+f"(s[42]), "+f"(s[43]), "+f"(s[44]), "+f"(s[45]), "+f"(s[46]), "+f"(s[47]), \
-        "+f"(s[48]), "+f"(s[49]), "+f"(s[50]), "+f"(s[51]), "+f"(s[52]), "+f"(s[53]), \
-        "+f"(s[54]), "+f"(s[55]), "+f"(s[56]), "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), \
-        "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63]), "+f"(s[64]), "+f"(s[65]), \
-        "+f"(s[66]), "+f"(s[67]), "+f"(s[68]), "+f"(s[69]), "+f"(s[70]), "+f"(s[71]), \
-        "+f"(s[72]), "+f"(s[73]), "+f"(s[74]), "+f"(s[75]), "+f"(s[76]), "+f"(s[77]), \
-        "+f"(s[78]), "+f"(s[79]), "+f"(s[80]), "+f"(s[81]), "+f"(s[82]), "+f"(s[83]), \
-        "+f"(s[84]), "+f"(s[85]), "+f"(s[86]), "+f"(s[87]), "+f"(s[88]), "+f"(s[89]), \
-        "+f"(s[90]), "+f"(s[91]), "+f"(s[92]), "+f"(s[93]), "+f"(s[94]), "+f"(s[95])
+#define AV_OPERANDS_192(c, s) \
+        c(s[0]), c(s[1]), c(s[2]), c(s[3]), c(s[4]), c(s[5]), \
+        c(s[6]), c(s[7]), c(s[8]), c(s[9]), c(s[10]), c(s[11]), \
+        c(s[12]), c(s[13]), c(s[14]), c(s[15]), c(s[16]), c(s[17]), \
+        c(s[18]), c(s[19]), c(s[20]), c(s[21]), c(s[22]), c(s[23]), \
+        c(s[24]), c(s[25]), c(s[26]), c(s[27]), c(s[28]), c(s[29]), \
+        c(s[30]), c(s[31]), c(s[32]), c(s[33]), c(s[34]), c(s[35]), \
+        c(s[36]), c(s[37]), c(s[38]), c(s[39]), c(s[40]), c(s[41]), \
+        c(s[42]), c(s[43]), c(s[44]), c(s[45]), c(s[46]), c(s[47]), \
+        c(s[48]), c(s[49]), c(s[50]), c(s[51]), c(s[52]), c(s[53]), \
+        c(s[54]), c(s[55]), c(s[56]), c(s[57]), c(s[58]), c(s[59]), \
+        c(s[60]), c(s[61]), c(s[62]), c(s[63]), c(s[64]), c(s[65]), \
+        c(s[66]), c(s[67]), c(s[68]), c(s[69]), c(s[70]), c(s[71]), \
+        c(s[72]), c(s[73]), c(s[74]), c(s[75]), c(s[76]), c(s[77]), \
+        c(s[78]), c(s[79]), c(s[80]), c(s[81]), c(s[82]), c(s[83]), \
+        c(s[84]), c(s[85]), c(s[86]), c(s[87]), c(s[88]), c(s[89]), \
+        c(s[90]), c(s[91]), c(s[92]), c(s[93]), c(s[94]), c(s[95])
 #define AV_SUMS_256 \
         "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, " \
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, " \
@@ -92,58 +99,76 @@ template <int COUNT> __device__ inline void av_products_end(float (&sum)[COUNT])
         "%80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, " \
         "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
         "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, %127}"
-#define AV_OPERANDS_256(s) \
-        "+f"(s[0]), "+f"(s[1]), "+f"(s[2]), "+f"(s[3]), "+f"(s[4]), "+f"(s[5]), \
-        "+f"(s[6]), "+f"(s[7]), "+f"(s[8]), "+f"(s[9]), "+f"(s[10]), "+f"(s[11]), \
-        "+f"(s[12]), "+f"(s[13]), "+f"(s[14]), "+f"(s[15]), "+f"(s[16]), "+f"(s[17]), \
-        "+f"(s[18]), "+f"(s[19]), "+f"(s[20]), "+f"(s[21]), "+f"(s[22]), "+f"(s[23]), \
-        "+f"(s[24]), "+f"(s[25]), "+f"(s[26]), "+f"(s[27]), "+f"(s[28]), "+f"(s[29]), \
-        "+f"(s[30]), "+f"(s[31]), "+f"(s[32]), "+f"(s[33]), "+f"(s[34]), "+f"(s[35]), \
-        "+f"(s[36]), "+f"(s[37]), "+f"(s[38]), "+f"(s[39]), "+f"(s[40]), "+f"(s[41]), \
-        "+f"(s[42]), "+f"(s[43]), "+f"(s[44]), "+f"(s[45]), "+f"(s[46]), "+f"(s[47]), \
-        "+f"(s[48]), "+f"(s[49]), "+f"(s[50]), "+f"(s[51]), "+f"(s[52]), "+f"(s[53]), \
-        "+f"(s[54]), "+f"(s[55]), "+f"(s[56]), "+f"(s[57]), "+f"(s[58]), "+f"(s[59]), \
-        "+f"(s[60]), "+f"(s[61]), "+f"(s[62]), "+f"(s[63]), "+f"(s[64]), "+f"(s[65]), \
-        "+f"(s[66]), "+f"(s[67]), "+f"(s[68]), "+f"(s[69]), "+f"(s[70]), "+f"(s[71]), \
-        "+f"(s[72]), "+f"(s[73]), "+f"(s[74]), "+f"(s[75]), "+f"(s[76]), "+f"(s[77]), \
-        "+f"(s[78]), "+f"(s[79]), "+f"(s[80]), "+f"(s[81]), "+f"(s[82]), "+f"(s[83]), \
-        "+f"(s[84]), "+f"(s[85]), "+f"(s[86]), "+f"(s[87]), "+f"(s[88]), "+f"(s[89]), \
-        "+f"(s[90]), "+f"(s[91]), "+f"(s[92]), "+f"(s[93]), "+f"(s[94]), "+f"(s[95]), \
-        "+f"(s[96]), "+f"(s[97]), "+f"(s[98]), "+f"(s[99]), "+f"(s[100]), "+f"(s[101]), \
-        "+f"(s[102]), "+f"(s[103]), "+f"(s[104]), "+f"(s[105]), "+f"(s[106]), "+f"(s[107]), \
-        "+f"(s[108]), "+f"(s[109]), "+f"(s[110]), "+f"(s[111]), "+f"(s[112]), "+f"(s[113]), \
-        "+f"(s[114]), "+f"(s[115]), "+f"(s[116]), "+f"(s[117]), "+f"(s[118]), "+f"(s[119]), \
-        "+f"(s[120]), "+f"(s[121]), "+f"(s[122]), "+f"(s[123]), "+f"(s[124]), "+f"(s[125]), \
-        "+f"(s[126]), "+f"(s[127])
-// sum (64 x N) += a (64 x 16) b (16 x N), or sum = a b if not `adds`; the columns of 8 elements of a warp's 16 rows follow one
-// another in its lanes' sums as in mma.m16n8. The matrices are given by their descriptions; A_IS_WIDE and B_IS_WIDE say how
-// they lie.
-#define AV_PRODUCT(n, d0, d1, d2, d3, d4, TYPE)                                                                     \
+#define AV_OPERANDS_256(c, s) \
+        c(s[0]), c(s[1]), c(s[2]), c(s[3]), c(s[4]), c(s[5]), \
+        c(s[6]), c(s[7]), c(s[8]), c(s[9]), c(s[10]), c(s[11]), \
+        c(s[12]), c(s[13]), c(s[14]), c(s[15]), c(s[16]), c(s[17]), \
+        c(s[18]), c(s[19]), c(s[20]), c(s[21]), c(s[22]), c(s[23]), \
+        c(s[24]), c(s[25]), c(s[26]), c(s[27]), c(s[28]), c(s[29]), \
+        c(s[30]), c(s[31]), c(s[32]), c(s[33]), c(s[34]), c(s[35]), \
+        c(s[36]), c(s[37]), c(s[38]), c(s[39]), c(s[40]), c(s[41]), \
+        c(s[42]), c(s[43]), c(s[44]), c(s[45]), c(s[46]), c(s[47]), \
+        c(s[48]), c(s[49]), c(s[50]), c(s[51]), c(s[52]), c(s[53]), \
+        c(s[54]), c(s[55]), c(s[56]), c(s[57]), c(s[58]), c(s[59]), \
+        c(s[60]), c(s[61]), c(s[62]), c(s[63]), c(s[64]), c(s[65]), \
+        c(s[66]), c(s[67]), c(s[68]), c(s[69]), c(s[70]), c(s[71]), \
+        c(s[72]), c(s[73]), c(s[74]), c(s[75]), c(s[76]), c(s[77]), \
+        c(s[78]), c(s[79]), c(s[80]), c(s[81]), c(s[82]), c(s[83]), \
+        c(s[84]), c(s[85]), c(s[86]), c(s[87]), c(s[88]), c(s[89]), \
+        c(s[90]), c(s[91]), c(s[92]), c(s[93]), c(s[94]), c(s[95]), \
+        c(s[96]), c(s[97]), c(s[98]), c(s[99]), c(s[100]), c(s[101]), \
+        c(s[102]), c(s[103]), c(s[104]), c(s[105]), c(s[106]), c(s[107]), \
+        c(s[108]), c(s[109]), c(s[110]), c(s[111]), c(s[112]), c(s[113]), \
+        c(s[114]), c(s[115]), c(s[116]), c(s[117]), c(s[118]), c(s[119]), \
+        c(s[120]), c(s[121]), c(s[122]), c(s[123]), c(s[124]), c(s[125]), \
+        c(s[126]), c(s[127])
+// sum (64 x N) += a (64 x K) b (K x N), or sum = a b if not `adds`: K elements are 32 bytes. The columns of 8 elements of a
+// warp's 16 rows follow one another in its lanes' sums as in mma.m16n8. The matrices are given by their descriptions; A_IS_WIDE
+// and B_IS_WIDE say how they lie, which is deep for all elements but those of half precision.
+#define AV_PRODUCT(n, d0, d1, d2, C, TYPES, TAIL, ...)                                                                     \
     asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #d2 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #n         \
-                 "k16.f32." TYPE "." TYPE " " AV_SUMS_##n ", %" #d0 ", %" #d1 ", adds, 1, 1, %" #d3 ", %" #d4 ";\n\t}"   \
-                 : AV_OPERANDS_##n(sum)                                                                                \
-                 : "l"(a), "l"(b), "r"(adds), "n"(int(A_IS_WIDE)), "n"(int(B_IS_WIDE))                                  \
+                 TYPES " " AV_SUMS_##n ", %" #d0 ", %" #d1 ", adds" TAIL ";\n\t}"                                          \
+                 : AV_OPERANDS_##n(C, sum)                                                                               \
+                 : "l"(a), "l"(b), "r"(adds) __VA_ARGS__                                                                 \
                  : "memory")
-template <class T, bool A_IS_WIDE, bool B_IS_WIDE>
-__device__ inline void av_multiply_group(float (&sum)[32], uint64_t a, uint64_t b, int adds) {
-    if constexpr (av_is_same<T, av_bf16>) AV_PRODUCT(64, 32, 33, 34, 35, 36, "bf16");
-    else AV_PRODUCT(64, 32, 33, 34, 35, 36, "f16");
-}
-template <class T, bool A_IS_WIDE, bool B_IS_WIDE>
-__device__ inline void av_multiply_group(float (&sum)[64], uint64_t a, uint64_t b, int adds) {
-    if constexpr (av_is_same<T, av_bf16>) AV_PRODUCT(128, 64, 65, 66, 67, 68, "bf16");
-    else AV_PRODUCT(128, 64, 65, 66, 67, 68, "f16");
-}
-template <class T, bool A_IS_WIDE, bool B_IS_WIDE>
-__device__ inline void av_multiply_group(float (&sum)[96], uint64_t a, uint64_t b, int adds) {
-    if constexpr (av_is_same<T, av_bf16>) AV_PRODUCT(192, 96, 97, 98, 99, 100, "bf16");
-    else AV_PRODUCT(192, 96, 97, 98, 99, 100, "f16");
-}
-template <class T, bool A_IS_WIDE, bool B_IS_WIDE>
-__device__ inline void av_multiply_group(float (&sum)[128], uint64_t a, uint64_t b, int adds) {
-    if constexpr (av_is_same<T, av_bf16>) AV_PRODUCT(256, 128, 129, 130, 131, 132, "bf16");
-    else AV_PRODUCT(256, 128, 129, 130, 131, 132, "f16");
-}
+#define AV_LIES , "n"(int(A_IS_WIDE)), "n"(int(B_IS_WIDE))
+#define AV_PRODUCTS(n, count, d0, d1, d2, d3, d4)                                                                           \
+    template <class T, bool A_IS_WIDE, bool B_IS_WIDE>                                                                     \
+    __device__ inline void av_multiply_group(float(&sum)[count], uint64_t a, uint64_t b, int adds) {                       \
+        static_assert(sizeof(T) == 2 || !(A_IS_WIDE || B_IS_WIDE), "other elements lie deep");                             \
+        if constexpr (av_is_same<T, av_bf16>)                                                                              \
+            AV_PRODUCT(n, d0, d1, d2, "+f", "k16.f32.bf16.bf16", ", 1, 1, %" #d3 ", %" #d4, AV_LIES);                       \
+        else if constexpr (av_is_same<T, av_half>)                                                                         \
+            AV_PRODUCT(n, d0, d1, d2, "+f", "k16.f32.f16.f16", ", 1, 1, %" #d3 ", %" #d4, AV_LIES);                         \
+        else if constexpr (av_is_same<T, float>) AV_PRODUCT(n, d0, d1, d2, "+f", "k8.f32.tf32.tf32", ", 1, 1");            \
+        else AV_PRODUCT(n, d0, d1, d2, "+f", "k32.f32.e4m3.e4m3", ", 1, 1");                                               \
+    }                                                                                                                      \
+    template <class T, bool A_IS_WIDE, bool B_IS_WIDE>                                                                     \
+    __device__ inline void av_multiply_group(int(&sum)[count], uint64_t a, uint64_t b, int adds) {                         \
+        AV_PRODUCT(n, d0, d1, d2, "+r", "k32.s32.s8.s8", "");                                                              \
+    }
+AV_PRODUCTS(64, 32, 32, 33, 34, 35, 36)
+AV_PRODUCTS(128, 64, 64, 65, 66, 67, 68)
+AV_PRODUCTS(192, 96, 96, 97, 98, 99, 100)
+AV_PRODUCTS(256, 128, 128, 129, 130, 131, 132)
+#undef AV_PRODUCTS
+#undef AV_LIES
+
+// The same of TF32 with the first factor in registers: a lane has rows lane / 4 and 8 more of its warp's 16, at lane % 4 of the
+// depth, then both at 4 more. They must not be written before the product is waited for.
+#define AV_PRODUCTS_OF_REGISTERS(n, count, a0, a1, a2, a3, d0, d1)                                                          \
+    __device__ inline void av_multiply_registers(float(&sum)[count], const uint32_t* a, uint64_t b, int adds) {            \
+        asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #d1 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #n     \
+                     "k8.f32.tf32.tf32 " AV_SUMS_##n ", {%" #a0 ", %" #a1 ", %" #a2 ", %" #a3 "}, %" #d0                    \
+                     ", adds, 1, 1;\n\t}"                                                                                  \
+                     : AV_OPERANDS_##n("+f", sum)                                                                          \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(adds)                                       \
+                     : "memory");                                                                                          \
+    }
+AV_PRODUCTS_OF_REGISTERS(64, 32, 32, 33, 34, 35, 36, 37)
+AV_PRODUCTS_OF_REGISTERS(128, 64, 64, 65, 66, 67, 68, 69)
+AV_PRODUCTS_OF_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133)
+#undef AV_PRODUCTS_OF_REGISTERS
 #undef AV_PRODUCT
 
 // The registers of each thread of a warpgroup from now on: fewer, or more of those that others gave back.

@@ -36,7 +36,8 @@ template <int PACKS, int SPACING> __device__ inline void av_load_factors(const f
 // The copies of one thread of a block. Rows and columns behind the end are those of the last one, whose results no thread
 // stores; the depth behind the end is zero. Eight threads share a row of `a`, as many as a column has packs a line of `b`.
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS> struct av_tile_copies {
-    static constexpr int PITCH = ROWS + AV_PRODUCT_PAD, FLOATS_A = DEPTH * PITCH, FLOATS = FLOATS_A + DEPTH * COLUMNS;
+    static constexpr int PITCH = ROWS + AV_PRODUCT_PAD, PITCH_B = COLUMNS;
+    static constexpr int FLOATS_A = DEPTH * PITCH, FLOATS = FLOATS_A + DEPTH * PITCH_B;
     static constexpr int TIMES = DEPTH / 8, APART_A = THREADS / 8, OF_A = ROWS / APART_A;
     static constexpr int PACKS_B = COLUMNS / LANES, APART_B = THREADS / PACKS_B, OF_B = DEPTH / APART_B;
     static_assert(DEPTH % 8 == 0 && THREADS % 8 == 0 && ROWS % APART_A == 0, "whole rounds of copies of a");
@@ -83,6 +84,71 @@ template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS> struct av_ti
     }
 };
 
+// The copies of one matrix of a product, as it lies in memory: "wide" with the neighbours of its rows or columns side by side (b,
+// or a transposed), packs of LANES; or "deep" with those of its depth. `side` is its number of rows or columns.
+template <int LANES, int SIDE, int DEPTH, int THREADS, bool IS_WIDE> struct av_side_copies {
+    static constexpr int PITCH = SIDE + AV_PRODUCT_PAD, FLOATS = DEPTH * PITCH;
+    static constexpr int PACKS = IS_WIDE ? SIDE / LANES : 8, APART = THREADS / PACKS;
+    static constexpr int SIDES = IS_WIDE ? 1 : SIDE / APART, TIMES = IS_WIDE ? DEPTH / APART : DEPTH / 8;
+    static_assert(DEPTH % 8 == 0 && THREADS % PACKS == 0, "whole rounds of copies");
+    static_assert(IS_WIDE ? DEPTH % APART == 0 : SIDE % APART == 0, "whole rounds of copies");
+    const float* from;
+    int64_t pitch;
+    int offset[SIDES];  // of a deep matrix: where the thread's rows begin, behind the tile's first row
+    int k, place;       // this thread's first element in the tile
+
+    __device__ void begin(const float* matrix, int64_t first, int side, int depth) {
+        const int thread = threadIdx.x;
+        if constexpr (IS_WIDE) {
+            k = thread / PACKS, place = thread % PACKS * LANES, pitch = side;
+            const int64_t at = first + place, last = side - LANES;
+            from = matrix + k * pitch + (at < last ? at : last);
+        } else {
+            k = thread % 8, place = thread / 8;
+#pragma unroll
+            for (int i = 0; i < SIDES; ++i) {
+                const int64_t at = place + i * APART, last = side - 1 - first;
+                offset[i] = int(at < last ? at : last) * depth;
+            }
+            from = matrix + first * depth + k;
+        }
+    }
+    // Copies a tile of which `left` of the depth is there, and goes on to the next one.
+    template <bool IS_WHOLE> __device__ void copy(float* shared, int left) const {
+#pragma unroll
+        for (int i = 0; i < SIDES * TIMES; ++i) {
+            const int ahead = i % TIMES * (IS_WIDE ? APART : 8);
+            float* const to = shared + (k + ahead) * PITCH + place + i / TIMES * APART;
+            if constexpr (IS_WIDE)
+                av_copy_async_or_zero<float, LANES>(to, from + ahead * pitch, IS_WHOLE || k + ahead < left);
+            else
+                av_copy_async_or_zero<float, 1>(to, from + offset[i / TIMES] + ahead, IS_WHOLE || k + ahead < left);
+        }
+    }
+    __device__ void advance() { from += IS_WIDE ? DEPTH * pitch : DEPTH; }
+};
+
+// The same as `av_tile_copies`, for matrices that lie in any way.
+template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS, bool A_IS_WIDE, bool B_IS_WIDE> struct av_layout_copies {
+    using A = av_side_copies<LANES, ROWS, DEPTH, THREADS, A_IS_WIDE>;
+    using B = av_side_copies<LANES, COLUMNS, DEPTH, THREADS, B_IS_WIDE>;
+    static constexpr int PITCH = A::PITCH, PITCH_B = B::PITCH, FLOATS_A = A::FLOATS, FLOATS = FLOATS_A + B::FLOATS;
+    A a;
+    B b;
+    int left;
+
+    __device__ void begin(const float* all_a, const float* all_b, int64_t first_row, int64_t first_column, int rows,
+                          int columns, int depth) {
+        a.begin(all_a, first_row, rows, depth), b.begin(all_b, first_column, columns, depth), left = depth;
+    }
+    __device__ void next(float* shared) {
+        if (left >= DEPTH) a.template copy<true>(shared, left), b.template copy<true>(shared + FLOATS_A, left);
+        else if (left > 0) a.template copy<false>(shared, left), b.template copy<false>(shared + FLOATS_A, left);
+        av_commit_copies();
+        left -= DEPTH, a.advance(), b.advance();
+    }
+};
+
 // Stores the part of a thread's sums that lies in `out`: packs of 4 rows and 4 columns, SPACING_ROWS and SPACING_COLUMNS
 // apart, from `row` and `column` on.
 template <int LANES, int SPACING_ROWS, int SPACING_COLUMNS, int ROWS, int COLUMNS>
@@ -100,13 +166,13 @@ __device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* o
     }
 }
 
-// The kernel of versions 7 and 8; `buffers` has STAGES * av_tile_copies::FLOATS floats.
-template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, bool IS_SERPENTINE>
+// The kernel of versions 7 to 9; `buffers` has STAGES * Copies::FLOATS floats.
+template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, bool IS_SERPENTINE,
+          class Copies = av_tile_copies<LANES, ROWS, COLUMNS, DEPTH, ROWS / WARP_ROWS*(COLUMNS / WARP_COLUMNS) * 32>>
 __device__ inline void av_multiply_by_warps(const float* a, const float* b, float* out, int rows, int columns, int depth,
                                             float* buffers) {
-    constexpr int THREADS = ROWS / WARP_ROWS * (COLUMNS / WARP_COLUMNS) * 32, GROUP = 8;
+    constexpr int GROUP = 8;
     constexpr int EACH_ROWS = WARP_ROWS / 4, EACH_COLUMNS = WARP_COLUMNS / 8;
-    using Copies = av_tile_copies<LANES, ROWS, COLUMNS, DEPTH, THREADS>;
     const int across = (columns - 1) / COLUMNS + 1, down = (rows - 1) / ROWS + 1;
     const int group = int(blockIdx.x / (unsigned(across) * GROUP)), inside = int(blockIdx.x % (unsigned(across) * GROUP));
     const int high = min(GROUP, down - group * GROUP);
@@ -123,7 +189,7 @@ __device__ inline void av_multiply_by_warps(const float* a, const float* b, floa
     float sum[EACH_ROWS][EACH_COLUMNS] = {}, of_a[2][EACH_ROWS], of_b[2][EACH_COLUMNS];
     const auto load = [&](const float* stage, int k) {
         av_load_factors<EACH_ROWS / 4, 16>(stage + k * Copies::PITCH + y, of_a[k % 2]);
-        av_load_factors<EACH_COLUMNS / 4, 32>(stage + Copies::FLOATS_A + k * COLUMNS + x, of_b[k % 2]);
+        av_load_factors<EACH_COLUMNS / 4, 32>(stage + Copies::FLOATS_A + k * Copies::PITCH_B + x, of_b[k % 2]);
     };
     av_wait_for_copies<STAGES - 2>();
     __syncthreads();

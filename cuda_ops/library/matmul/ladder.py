@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda_ops.library.ladder import FLOAT32, Ladder, Launch, Problem, Version
+from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
 
 TILE_ROWS_MAX = 256
@@ -38,6 +39,11 @@ class Tile:
     @property
     def shared_bytes(self) -> int:
         return self.stages * self.depth * (self.rows + PAD + self.columns) * FLOAT32.size_bytes
+
+    @property
+    def shared_bytes_of_layouts(self) -> int:
+        """Of version 9, which may transpose both matrices."""
+        return self.stages * self.depth * (self.rows + self.columns + 2 * PAD) * FLOAT32.size_bytes
 
 
 LARGE, SMALL = Tile(128, 256, 16, 64, 64, 4, 1), Tile(64, 128, 16, 32, 64, 3, 3)
@@ -94,8 +100,31 @@ def warps(name: str, rule: Callable[[Problem], Tile] = tile_for) -> Launch:
     return launch
 
 
+def layouts(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    """Launch rule of version 9."""
+    tile = short_tile_for(problem)
+    sizes = f"{tile.rows}, {tile.columns}, {tile.depth}, {tile.warp_rows}, {tile.warp_columns}"
+    lies = f"{flag(problem.a_is_transposed)}, {flag(not problem.b_is_transposed)}"
+    launcher.launch(
+        f"matmul_layouts<{problem.lanes}, {sizes}, {tile.stages}, {tile.blocks}, {lies}>",
+        (_blocks(problem, tile.rows, tile.columns), 1, 1),
+        tile.threads,
+        _arguments(problem, arrays),
+        shared_bytes=tile.shared_bytes_of_layouts,
+    )
+
+
+def _is_transposed(problem: Problem) -> bool:
+    return problem.a_is_transposed or problem.b_is_transposed
+
+
 def _fits(problem: Problem) -> bool:
-    """Whether each size, the number of blocks and the offsets in a tile have 32 bits."""
+    """Whether each size, the number of blocks and the offsets in a tile have 32 bits, and no matrix is transposed."""
+    return _fits_transposed(problem) and not _is_transposed(problem)
+
+
+def _fits_transposed(problem: Problem) -> bool:
+    """The same, for matrices that lie in any way."""
     sizes = problem.rows, problem.columns, problem.depth * TILE_ROWS_MAX, _blocks(problem, 8, 32)
     return max(sizes) < 2**31
 
@@ -109,7 +138,7 @@ MATMUL = Ladder(
         (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
     ),
     operations=lambda problem: 2 * problem.count * problem.depth,
-    preferred=lambda problem: 8 if problem.architecture >= 80 else 5,
+    preferred=lambda problem: 9 if _is_transposed(problem) else 8 if problem.architecture >= 80 else 5,
     is_product=True,
     versions=(
         Version(
@@ -208,6 +237,18 @@ MATMUL = Ladder(
             "The L2 cache and the device memory are busy at 13 % and 5 %.",
             launch=warps("order", short_tile_for),
             fits=_fits,
+            architecture_min=80,
+            elements=(FLOAT32,),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+        ),
+        Version(
+            9,
+            "layouts",
+            change="Transposed matrices are read as they lie in memory.",
+            why="No copy before the product. A linear layer's weight is transposed, and so are its gradients' factors.",
+            limit="The issue of instructions, as before.",
+            launch=layouts,
+            fits=_fits_transposed,
             architecture_min=80,
             elements=(FLOAT32,),
             instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),

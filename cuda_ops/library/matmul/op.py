@@ -8,15 +8,19 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.matmul.ladder import MATMUL
-from cuda_ops.library.run import check_factors, is_direct, run
+from cuda_ops.library.run import architecture, as_it_lies, check_factors, is_direct, run
 from cuda_ops.runtime.registry import register
+
+LAYOUTS = 9
+"""The version that reads transposed matrices."""
 
 
 def matmul(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
     """The product of two float32 matrices, summed in float32 without TF32; equal bits in every run.
 
-    A transposed matrix is copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not
-    exist.
+    A transposed matrix (`b.T`) is read as it lies in memory by version 9, which then runs by default; other views, and
+    for other versions transposed matrices, are copied first. Raises `CudaOpsError` for other dtypes or shapes, or a
+    version that does not exist.
     """
     check_factors("matmul", a, b, (torch.float32,))
     if is_direct(a, b):
@@ -26,13 +30,17 @@ def matmul(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torc
 
 
 def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
-    a, b = a.contiguous(), b.contiguous()
     (rows, depth), columns = a.shape, b.shape[1]
     if depth == 0:
         return a.new_zeros((rows, columns))
     out = a.new_empty((rows, columns))
     if rows and columns:
-        run(MATMUL, version, a, (a.data_ptr(), b.data_ptr(), out.data_ptr()), rows, columns, depth=depth)
+        of_a = of_b = False
+        if version in (0, LAYOUTS) and architecture(a.get_device()) >= MATMUL.versions[LAYOUTS - 1].architecture_min:
+            (a, of_a), (b, of_b) = as_it_lies(a), as_it_lies(b)
+        a, b = (a if of_a else a.contiguous()), (b if of_b else b.contiguous())
+        addresses = (a.data_ptr(), b.data_ptr(), out.data_ptr())
+        run(MATMUL, version, a, addresses, rows, columns, depth=depth, transposed=(of_a, of_b))
     return out
 
 

@@ -29,8 +29,9 @@ PAD_CHUNK = 2048
 SECTOR = 16
 """Elements of 32 bytes, of which the L2 cache delivers whole ones: where lines begin at no multiple of them, boxes take
 longer to come, and it is faster to share them."""
-PADDED_MIN = 1 << 28
-"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine."""
+PADDED_MIN, SECTORS_PADDED_MIN = 1 << 28, 1 << 34
+"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine, or than to let it
+bring boxes from lines that begin at no multiple of `SECTOR`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ def _blocks(problem: Problem, rows: int, columns: int) -> int:
     return ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
 
 
-def _layout(problem: Problem) -> str:
+def layout_of(problem: Problem) -> str:
     """The template arguments A_IS_WIDE, B_IS_WIDE."""
     return f"{flag(problem.a_is_transposed)}, {flag(not problem.b_is_transposed)}"
 
@@ -79,7 +80,7 @@ def _threads(kernel: str, tile: int, rows: int, threads: int, has_lanes: bool, s
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         lanes = f"{problem.lanes}, " if has_lanes else ""
         launcher.launch(
-            f"{kernel}<{problem.element.cuda}, {lanes}{_layout(problem)}>",
+            f"{kernel}<{problem.element.cuda}, {lanes}{layout_of(problem)}>",
             (_blocks(problem, rows, tile), 1, 1),
             threads,
             [*map(Ptr, arrays[:4]), *_sizes(problem)],
@@ -95,7 +96,8 @@ def _mma_bytes() -> int:
     return MMA_STAGES * 2 * line * 2
 
 
-def _maps(problem: Problem, a: Any, b: Any) -> list[Argument]:
+def maps_of(problem: Problem, a: Any, b: Any) -> list[Argument]:
+    """Maps of both matrices as they lie."""
     of_a, of_b = _as_it_lies(problem)
     return [TensorMap(a, 2, *of_a, BOX, BOX), TensorMap(b, 2, *of_b, BOX, BOX)]
 
@@ -103,10 +105,10 @@ def _maps(problem: Problem, a: Any, b: Any) -> list[Argument]:
 def _wgmma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
     a, b, bias, out, *_ = arrays
     launcher.launch(
-        f"matmul_half_wgmma<{problem.element.cuda}, {_layout(problem)}>",
+        f"matmul_half_wgmma<{problem.element.cuda}, {layout_of(problem)}>",
         (_blocks(problem, WGMMA_TILE, WGMMA_TILE), 1, 1),
         256,
-        [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+        [*maps_of(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
         shared_bytes=WGMMA_STAGES * 4 * BOX_BYTES + ALIGNMENT_BYTES,
     )
 
@@ -117,7 +119,8 @@ def _memory_steps(problem: Problem) -> float:
     return moved * problem.element.size_bytes / BYTES_OF_STEP
 
 
-def _time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
+def time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
+    """The time of the product in clusters of `rows` rows, in steps of the largest tile."""
     rounds = ceil_div(_blocks(problem, rows, tile.columns) * (rows // ROWS), PROCESSORS)
     products = ceil_div(problem.depth, BOX) * TILES[tile]
     return max(rounds * (products + STEPS_OF_END), _memory_steps(problem) + STEPS_OF_END)
@@ -126,7 +129,7 @@ def _time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
 def tile_for(problem: Problem, rows: int = ROWS) -> Tile:
     """The tile with which the last of `PROCESSORS` blocks ends first; `rows` are those of a cluster."""
     tiles = (tile for tile in TILES if tile.columns // BOX % (rows // ROWS) == 0)
-    return min(tiles, key=lambda tile: _time_of_tile(problem, tile, rows))
+    return min(tiles, key=lambda tile: time_of_tile(problem, tile, rows))
 
 
 def _tile_of_pairs(problem: Problem) -> Tile:
@@ -140,10 +143,10 @@ def roles(rule: Callable[[Problem], Tile] = tile_for) -> Launch:
         a, b, bias, out, *_ = arrays
         tile = rule(problem)
         launcher.launch(
-            f"matmul_half_roles<{problem.element.cuda}, {tile.columns}, {_layout(problem)}, {tile.stages}>",
+            f"matmul_half_roles<{problem.element.cuda}, {tile.columns}, {layout_of(problem)}, {tile.stages}>",
             (_blocks(problem, ROWS, tile.columns), 1, 1),
             384,
-            [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+            [*maps_of(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
             shared_bytes=tile.shared_bytes(by_engine=False),
         )
 
@@ -156,7 +159,7 @@ def persistent(name: str, blocks: int, rule: Callable[[Problem], Tile] = tile_fo
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         a, b, bias, out, *_ = arrays
         tile = rule(problem)
-        layout, shared_bytes = _layout(problem), tile.shared_bytes(by_engine=True)
+        layout, shared_bytes = layout_of(problem), tile.shared_bytes(by_engine=True)
         kernel = f"matmul_half_{name}<{problem.element.cuda}, {tile.columns}, {layout}, {tile.stages}, {tile.group}>"
         resident = launcher.resident_blocks(kernel, 384, shared_bytes, blocks)
         launcher.launch(
@@ -164,7 +167,7 @@ def persistent(name: str, blocks: int, rule: Callable[[Problem], Tile] = tile_fo
             (min(resident // blocks * blocks, blocks * _blocks(problem, blocks * ROWS, tile.columns)), 1, 1),
             384,
             [
-                *_maps(problem, a, b),
+                *maps_of(problem, a, b),
                 Ptr(bias),
                 TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX),
                 *_sizes(problem),
@@ -215,12 +218,12 @@ def split(rule: Callable[[Problem], Split] = split_for) -> Launch:
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         a, b, bias, out, *_ = arrays
         one = rule(problem)
-        sizes = f"{one.columns}, {_layout(problem)}, {one.stages}, {one.blocks}"
+        sizes = f"{one.columns}, {layout_of(problem)}, {one.stages}, {one.blocks}"
         launcher.launch(
             f"matmul_half_split<{problem.element.cuda}, {sizes}>",
             (_blocks(problem, ROWS, one.columns) * one.blocks, 1, 1),
             384,
-            [*_maps(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
+            [*maps_of(problem, a, b), Ptr(bias), Ptr(out), *_sizes(problem)],
             shared_bytes=one.shared_bytes,
             cluster=one.blocks,
         )
@@ -253,14 +256,18 @@ def _padded(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None
         )
         maps.append(TensorMap(padded, 2, lines, pitch, BOX, BOX))
     tile = tile_for(problem)
-    shared_bytes = tile.shared_bytes(by_engine=False)
-    sizes = f"{tile.columns}, {_layout(problem)}, {tile.stages}, {tile.group}, {flag(problem.lanes > 1)}"
-    kernel = f"matmul_half_padded<{problem.element.cuda}, {sizes}>"
+    by_engine = fits_engine(problem)
+    shared_bytes = tile.shared_bytes(by_engine)
+    sizes = f"{problem.element.cuda}, {tile.columns}, {layout_of(problem)}, {tile.stages}, {tile.group}"
+    kernel = f"matmul_half_padded<{sizes}, {flag(problem.lanes > 1)}>"
+    to: Argument = Ptr(out)
+    if by_engine:
+        kernel, to = f"matmul_half_padded_engine<{sizes}>", TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX)
     launcher.launch(
         kernel,
         (min(launcher.resident_blocks(kernel, 384, shared_bytes), _blocks(problem, ROWS, tile.columns)), 1, 1),
         384,
-        [*maps, Ptr(bias), Ptr(out), *_sizes(problem)],
+        [*maps, Ptr(bias), to, *_sizes(problem)],
         shared_bytes=shared_bytes,
     )
 
@@ -286,7 +293,7 @@ def fits_engine_sizes(problem: Problem) -> bool:
     return problem.architecture == 90 and sizes < 2**31 and _fits(problem)
 
 
-def _fits_engine(problem: Problem) -> bool:
+def fits_engine(problem: Problem) -> bool:
     """The same, and rows begin at multiples of 16 bytes, as the copy engine needs it."""
     return problem.lanes * problem.element.size_bytes == PACK_BYTES and fits_engine_sizes(problem)
 
@@ -302,10 +309,10 @@ def _fits_padded(problem: Problem) -> bool:
 
 
 def _preferred(problem: Problem) -> int:
-    if _fits_engine(problem):
+    if fits_engine(problem):
         if line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR:
-            return 7
-        persistent_time = _time_of_tile(problem, tile_for(problem), ROWS)
+            return 9 if _fits_padded(problem) and problem.count * problem.depth >= SECTORS_PADDED_MIN else 7
+        persistent_time = time_of_tile(problem, tile_for(problem), ROWS)
         return 8 if _time_of_split(problem, split_for(problem)) < persistent_time else 6
     if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
         return 9
@@ -369,7 +376,7 @@ MATMUL_HALF = Ladder(
             why="No factor and no address passes through registers.",
             limit="All warps wait for a stage's products before the next one is filled; the tensor cores wait too.",
             launch=_wgmma,
-            fits=_fits_engine,
+            fits=fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
@@ -382,7 +389,7 @@ MATMUL_HALF = Ladder(
             why="A stage's products begin while those before run, and each box of `b` serves twice as many.",
             limit="The tensor cores wait while sums are stored, and until the next block's first stage has come.",
             launch=roles(),
-            fits=_fits_engine,
+            fits=fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
@@ -395,7 +402,7 @@ MATMUL_HALF = Ladder(
             why="The next tile's stages are filled while this one's sums are stored, in whole lines.",
             limit="Each block brings all of its factors from the L2 cache.",
             launch=persistent("persistent", 1),
-            fits=_fits_engine,
+            fits=fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
@@ -410,7 +417,7 @@ MATMUL_HALF = Ladder(
             "and its counters show no fewer bytes. Where rows begin elsewhere it gains a quarter, but boxes still come "
             "late.",
             launch=persistent("cluster", 2, _tile_of_pairs),
-            fits=_fits_engine,
+            fits=fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
@@ -423,7 +430,7 @@ MATMUL_HALF = Ladder(
             why="All processors work, where a block for each tile would leave most of them idle.",
             limit="Sums travel between the blocks of a cluster, and each block multiplies only a few steps.",
             launch=split(),
-            fits=_fits_engine,
+            fits=fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
@@ -435,13 +442,13 @@ MATMUL_HALF = Ladder(
             change="Both matrices are copied first, to rows that begin at multiples of 128 bytes.",
             why="The copy engine and the warpgroups can multiply matrices of any size, and the copies take less time "
             "than they save.",
-            limit="The copies, and sums that are stored from registers.",
+            limit="The copies; and sums that are stored from registers, where the result's rows begin anywhere.",
             launch=_padded,
             fits=_fits_padded,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
-            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128"),
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128", "UTMASTG.2D"),
         ),
     ),
 )

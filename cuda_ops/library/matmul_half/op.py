@@ -8,12 +8,13 @@ from typing import Any
 import torch
 
 from cuda_ops.library import reference
-from cuda_ops.library.ladder import Problem, lanes_for, line_of
+from cuda_ops.library.ladder import Ladder, Problem, lanes_for, line_of
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
 from cuda_ops.library.run import (
     ELEMENT_OF,
     PREPARED_MAX,
     architecture,
+    as_it_lies,
     check_factors,
     check_like,
     is_direct,
@@ -42,13 +43,6 @@ def matmul_half(
     return result
 
 
-def _as_it_lies(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """The matrix, copied unless its rows or its columns lie one behind the other; and whether it is its columns."""
-    if x.is_contiguous():
-        return x, False
-    return (x, True) if x.T.is_contiguous() else (x.contiguous(), False)
-
-
 def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: int) -> torch.Tensor:
     (rows, depth), columns = a.shape, b.shape[1]
     if depth == 0:
@@ -56,11 +50,11 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: i
         return empty if bias is None else empty + bias
     out = a.new_empty((rows, columns))
     if rows and columns:
-        (a, of_a), (b, of_b) = _as_it_lies(a), _as_it_lies(b)
+        (a, of_a), (b, of_b) = as_it_lies(a), as_it_lies(b)
         bias = None if bias is None else bias.contiguous()
         addresses = [a.data_ptr(), b.data_ptr(), 0 if bias is None else bias.data_ptr(), out.data_ptr()]
         absent: tuple[str, ...] = ("bias",) if bias is None else ()
-        problem = _problem(a.dtype, rows, columns, depth, (of_a, of_b), _low_bits(addresses), a.get_device())
+        problem = _problem(a.dtype, rows, columns, depth, (of_a, of_b), low_bits(addresses), a.get_device())
         padded = _padded_for(problem, version, a.device)
         addresses += [one.data_ptr() for one in padded] or [0, 0]
         absent += () if padded else ("padded_a", "padded_b")
@@ -68,7 +62,8 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: i
     return out
 
 
-def _low_bits(addresses: list[int]) -> int:
+def low_bits(addresses: list[int]) -> int:
+    """The lowest four bits that are set in any address."""
     low = 0
     for address in addresses:
         low |= address
@@ -82,6 +77,19 @@ def _problem(
     element = ELEMENT_OF[dtype]
     lanes = lanes_for(element, [misaligned], line_of(rows, columns, depth, transposed))
     return Problem(element, rows, columns, lanes, architecture(device), 0.0, depth, *transposed)
+
+
+@lru_cache(maxsize=PREPARED_MAX)
+def can_run(
+    ladder: Ladder,
+    dtype: torch.dtype,
+    sizes: tuple[int, int, int],
+    transposed: tuple[bool, bool],
+    misaligned: int,
+    device: int,
+) -> bool:
+    """Whether the only version of `ladder` can multiply matrices of these rows, columns and depth."""
+    return ladder.versions[0].can_run(_problem(dtype, *sizes, transposed, misaligned, device))
 
 
 @lru_cache(maxsize=PREPARED_MAX)

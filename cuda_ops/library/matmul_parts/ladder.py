@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Problem, Version
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Launch, Problem, Version
 from cuda_ops.library.matmul_half.ladder import BOX, ROWS, Tile, fits_engine_sizes, tile_for
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, TensorMap, ceil_div
@@ -14,6 +14,8 @@ PARTS, PAIRS = 3, 6
 """Parts of a number, and pairs of them that are multiplied."""
 HALF_TILE = Tile(128, 6, 8)
 """Of version 2, whose threads have registers for two sums of each element of it."""
+RUN = 2048
+"""Of the depth, after which the sums of version 3 begin anew."""
 CHUNK = 2048
 """Elements that a block of the first kernel writes to each part."""
 
@@ -28,7 +30,8 @@ def _columns_of(problem: Problem) -> int:
     return ceil_div(problem.columns, 8) * 8
 
 
-def _launch(tile: Tile, launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+def _launch(tile: Tile, launcher: Launcher, problem: Problem, arrays: Sequence[Any], more: str = "") -> None:
+    """Writes the parts of both matrices, then multiplies; `more` ends the kernel's template arguments."""
     a, b, out, parts_a, parts_b = arrays
     depth, columns = _depth_of(problem), _columns_of(problem)
     write = f"matmul_parts_write<{problem.lanes}>"
@@ -44,7 +47,7 @@ def _launch(tile: Tile, launcher: Launcher, problem: Problem, arrays: Sequence[A
     launcher.launch(write, (problem.rows * ceil_div(depth, CHUNK), 1, 1), 256, of_a)
     of_b: list[Argument] = [Ptr(b), Ptr(parts_b), I32(problem.depth), I32(problem.columns), I32(columns), I64(columns)]
     launcher.launch(write, (depth * ceil_div(columns, CHUNK), 1, 1), 256, [*of_b, I64(depth * columns)])
-    kernel = f"matmul_parts_multiply<{tile.columns}, {tile.stages}, {tile.group}, {flag(problem.lanes > 1)}>"
+    kernel = f"matmul_parts_multiply<{tile.columns}, {tile.stages}, {tile.group}, {flag(problem.lanes > 1)}{more}>"
     shared_bytes = tile.shared_bytes(by_engine=False)
     blocks = ceil_div(problem.rows, ROWS) * ceil_div(problem.columns, tile.columns)
     launcher.launch(
@@ -71,6 +74,15 @@ def _fresh(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
     _launch(HALF_TILE, launcher, problem, arrays)
 
 
+def runs(run: int = RUN) -> Launch:
+    """Launch rule of version 3."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        _launch(tile_for(problem), launcher, problem, arrays, f", {run}")
+
+    return launch
+
+
 def _fits(problem: Problem) -> bool:
     """Whether each size, the depth of all pairs, and the blocks that write parts have 32 bits."""
     depth, columns = _depth_of(problem), _columns_of(problem)
@@ -87,7 +99,7 @@ MATMUL_PARTS = Ladder(
         (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
     ),
     operations=lambda problem: 2 * problem.count * problem.depth,
-    preferred=lambda problem: 1,
+    preferred=lambda problem: 3,
     is_product=True,
     tensor_products=PAIRS,
     scratch={
@@ -121,6 +133,20 @@ MATMUL_PARTS = Ladder(
             elements=(FLOAT32,),
             has_cpu_form=False,
             instructions=("HGMMA.64x128x16.F32.BF16", "UTMALDG.2D", "F2FP.BF16"),
+        ),
+        Version(
+            3,
+            "runs",
+            change=f"The tensor cores' sums begin anew every {RUN} of the depth, and are added up in the result.",
+            why="Errors no longer grow with the depth, and no registers are needed, so the tile is as broad as in "
+            "version 1.",
+            limit="The arithmetic of the tensor cores: six multiply-adds for each.",
+            launch=runs(),
+            fits=_fits,
+            architecture_min=90,
+            elements=(FLOAT32,),
+            has_cpu_form=False,
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "F2FP.BF16", "LDG.E.64"),
         ),
     ),
 )

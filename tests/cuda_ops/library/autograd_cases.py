@@ -14,6 +14,7 @@ from cuda_ops.library.linear.op import linear
 from cuda_ops.library.matmul.op import matmul
 from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.matmul_parts.op import matmul_parts
+from cuda_ops.library.matmul_tf32.op import matmul_tf32
 from cuda_ops.library.norm.op import layer_norm, rms_norm
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
 from cuda_ops.library.norm_softmax.op import layer_norm_softmax
@@ -66,6 +67,7 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     "rms_norm": (rms_norm, lambda x, w: functional.rms_norm(x, x.shape[-1:], w, EPSILON), ((3, 4, 8), (8,))),
     "matmul": (matmul, torch.matmul, ((7, 5), (5, 6))),
     "matmul_parts": (matmul_parts, torch.matmul, ((7, 5), (5, 6))),
+    "matmul_tf32": (matmul_tf32, torch.matmul, ((7, 5), (5, 6))),
     "matmul_half": (matmul_half, lambda a, b, bias: a @ b + bias, ((7, 5), (5, 6), (6,))),
     "linear": (linear, functional.linear, ((3, 4, 8), (6, 8), (6,))),
     "linear without bias": (linear, functional.linear, ((16, 8), (8, 8))),
@@ -79,10 +81,21 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
 DTYPES: dict[str, tuple[torch.dtype, ...]] = {
     "matmul": (torch.float32,),
     "matmul_parts": (torch.float32,),
+    "matmul_tf32": (torch.float32,),
     "matmul_half": (torch.bfloat16, torch.float16),
 }
 """The dtypes of operators that do not take all."""
-IN_FLOAT32 = [name for name in DIFFERENTIABLE if torch.float32 in DTYPES.get(name, (torch.float32,))]
+ROUGH = {"matmul_tf32": 5e-3}
+"""Of gradients of operators that are rougher than their dtype, on a GPU."""
+UNCHECKED = {"matmul_fp8"}
+"""torch checks a registration by multiplying arguments, which fails here; its registration is that of matmul_int8."""
+FUSED_SUMS = ("matmul_residual", "matmul_relu", "matmul_silu")
+FUSED = {*FUSED_SUMS, "matmul_softmax", "matmul_layer_norm"}
+UNDIFFERENTIABLE = {"matmul_fp8", "matmul_int8", *FUSED}
+"""Operators without a derivative."""
+IN_FLOAT32 = [
+    name for name in DIFFERENTIABLE if torch.float32 in DTYPES.get(name, (torch.float32,)) and name not in ROUGH
+]
 TOLERANCES = {torch.float32: 2e-6, torch.float16: 4e-3, torch.bfloat16: 3e-2}
 """Of gradients beside torch's in double precision."""
 
@@ -115,6 +128,7 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
     x, weight, vector = tensor(6, 16), tensor(16), tensor(35)
     gradient, y = tensor(6, 16, wants=False), tensor(6, 16, wants=False)
     plain = tensor(16, wants=False)
+    halves = gradient.bfloat16(), gradient.T.bfloat16()
     return {
         "add": (OPS.library_add, (x, tensor(6, 16), 0)),
         "relu": (OPS.library_relu, (x, 0)),
@@ -125,6 +139,17 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
         "dot": (OPS.library_dot, (vector, tensor(35), 0)),
         "matmul": (OPS.library_matmul, (x, tensor(16, 9), 0)),
         "matmul_parts": (OPS.library_matmul_parts, (x, tensor(16, 9), 0)),
+        "matmul_tf32": (OPS.library_matmul_tf32, (x, tensor(16, 9), 0)),
+        **{name: (getattr(OPS, f"library_{name}"), (*halves, plain[:6].bfloat16(), None, 0)) for name in FUSED_SUMS},
+        "matmul_softmax": (OPS.library_matmul_softmax, (*halves, plain[:6].bfloat16(), 0)),
+        "matmul_layer_norm": (
+            OPS.library_matmul_layer_norm,
+            (*halves, None, plain[:6].bfloat16(), plain[6:12].bfloat16(), EPSILON, 0),
+        ),
+        "matmul_int8": (
+            OPS.library_matmul_int8,
+            (gradient.to(torch.int8), gradient.T.to(torch.int8), plain[:6].clone(), None, 0),
+        ),
         "matmul_half": (OPS.library_matmul_half, (*half(x, tensor(16, 9), tensor(9)), 0)),
         "matmul_half without bias": (OPS.library_matmul_half, (*half(x, tensor(16, 9)), None, 0)),
         "softmax": (OPS.library_softmax, (x, 0)),
@@ -147,7 +172,7 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
 
 def check_gradients(name: str, device: str, dtype: torch.dtype) -> None:
     """The gradients are torch's, which are computed in double precision from the same numbers."""
-    tolerance = TOLERANCES[dtype]
+    tolerance = max(TOLERANCES[dtype], ROUGH.get(name, 0.0) if device == "cuda" else 0.0)
     ours, theirs, shapes = DIFFERENTIABLE[name]
     inputs = arguments(shapes, device, dtype)
     wide = [x.detach().double().requires_grad_() for x in inputs]

@@ -8,7 +8,7 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Element, Ladder, Version
+from cuda_ops.library.ladder import ALL_ELEMENTS, BFLOAT16, FLOAT16, FLOAT32, INT8, Element, Ladder, Version
 
 EPSILON = 1e-5
 VERSIONS = [(ladder, version) for ladder in LADDERS for version in ladder.versions]
@@ -28,11 +28,31 @@ SUM_TOLERANCE = {1: 1e-6}
 """Of float32 sums, relative to the sum of magnitudes, by version; 1e-7 for the others."""
 
 
+def product_tolerance(ladder: Ladder, version: Version, depth: int) -> float:
+    """The error of a product, relative to the sum of the terms' magnitudes.
+
+    TF32 cuts at most 2^-10 of each factor off. The tensor cores line 32 products of 8-bit floats up with the greatest
+    of them, and with the sum, and cut them off: by up to 2^-13 of it each time, so that errors grow with the depth over
+    which such sums go on.
+    """
+    if ladder.name == "matmul_tf32":
+        return 2.0**-9
+    if ladder.name == "matmul_fp8":
+        return 2.0**-11 + min(depth, {1: depth, 2: 128, 3: 512}[version.number]) * 2.0**-21
+    return 1e-6
+
+
 def _norm_backward(is_rms: bool) -> Callable[..., tuple[torch.Tensor, ...]]:
     def exact(gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None = None) -> tuple[torch.Tensor, ...]:
         return reference.norm_backward(gradient, x, weight, EPSILON, is_rms)[: 2 if is_rms else 3]
 
     return exact
+
+
+def _two(parts: Sequence[torch.Tensor]) -> tuple[torch.Tensor | None, torch.Tensor | None]:
+    """Bias and residual, of which the last ones may be absent."""
+    bias, residual, *_ = (*parts, None, None)
+    return bias, residual
 
 
 EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
@@ -60,6 +80,16 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
     "rms_norm_backward": _norm_backward(True),
     "matmul": torch.matmul,
     "matmul_parts": torch.matmul,
+    "matmul_tf32": torch.matmul,
+    "matmul_fp8": torch.matmul,
+    "matmul_int8": torch.matmul,
+    "matmul_residual": lambda a, b, *parts: reference.matmul_fused(lambda x: x, a, b, *_two(parts)),
+    "matmul_relu": lambda a, b, *parts: reference.matmul_fused(torch.relu, a, b, *_two(parts)),
+    "matmul_silu": lambda a, b, *parts: reference.matmul_fused(torch.nn.functional.silu, a, b, *_two(parts)),
+    "matmul_softmax": lambda a, b, bias=None: reference.matmul_softmax(a, b, bias),
+    "matmul_layer_norm": lambda a, b, bias=None, weight=None, shift=None: reference.matmul_layer_norm(
+        a, b, bias, weight, shift, EPSILON
+    ),
     "matmul_half": lambda a, b, bias=None: a @ b if bias is None else a @ b + bias,
 }
 FORWARD = {
@@ -85,6 +115,8 @@ def draw(seed: int, element: Element, *shape: int, device: str = "cpu") -> torch
     """Normal numbers around 0.5, of magnitudes that softmax and norms meet."""
     generator = torch.Generator(device).manual_seed(seed)
     made = torch.randn(shape, generator=generator, device=device) * 2.0 + 0.5
+    if element == INT8:
+        made = (40.0 * made).clamp(-128.0, 127.0)
     return made.to(getattr(torch, element.name))
 
 
@@ -105,6 +137,14 @@ PARTS = {
     "matmul": (2, 0),
     "matmul_half": (2, 0),
     "matmul_parts": (2, 0),
+    "matmul_tf32": (2, 0),
+    "matmul_fp8": (2, 0),
+    "matmul_int8": (2, 0),
+    "matmul_residual": (2, 0),
+    "matmul_relu": (2, 0),
+    "matmul_silu": (2, 0),
+    "matmul_softmax": (2, 0),
+    "matmul_layer_norm": (2, 0),
 }
 """The number of arguments as large as x, and of those with an element for each column; (1, 0) for the others."""
 
@@ -136,7 +176,7 @@ def without_weights(ladder: Ladder, inputs: list[torch.Tensor]) -> list[torch.Te
 
 def with_special(ladder: Ladder, special: torch.Tensor) -> list[torch.Tensor]:
     """Arguments of which the last one as large as x is `special`."""
-    element = next(one for one in (FLOAT32, FLOAT16, BFLOAT16) if getattr(torch, one.name) == special.dtype)
+    element = next(one for one in ALL_ELEMENTS if getattr(torch, one.name) == special.dtype)
     rows, columns = (1, special.numel()) if ladder.is_flat else special.shape
     inputs = inputs_of(ladder, element, rows, columns, special.device.type, depth=rows)
     inputs[PARTS.get(ladder.name, (1, 0))[0] - 1] = special
@@ -184,7 +224,7 @@ def _allowed(
         total = terms.mean() if ladder.name == "mean" else terms.sum()
         return torch.as_tensor(SUM_TOLERANCE.get(version.number, 1e-7) * total)
     if ladder.is_product:
-        return 1e-6 * exact(ladder, [x.abs() for x in inputs])[0]
+        return _allowed_of_product(wanted, ladder, version, [x.double() for x in inputs])
     if ladder.folder == "norm_backward":
         return 1e-6 * _norm_terms(ladder, *(x.double() for x in inputs))[name]
     if ladder.name == "softmax_backward":
@@ -202,6 +242,23 @@ def _allowed(
     if ladder.name == "softmax":  # x - max is rounded: by 2^-24 of itself, for which -ln(out) stands
         relative += 2.0**-23 * magnitude * -torch.log(magnitude.clamp_min(1e-300))
     return relative
+
+
+def _allowed_of_product(
+    wanted: torch.Tensor, ladder: Ladder, version: Version, inputs: list[torch.Tensor]
+) -> torch.Tensor:
+    """A part of the sum of the terms' magnitudes; what follows the product may double it, and adds its own rounding."""
+    a, b, *parts = inputs
+    terms = a.abs() @ b.abs()
+    if ladder.name == "matmul_softmax":
+        return 2e-6 * wanted.abs() * (1.0 + terms.amax(-1, keepdim=True))
+    if ladder.name == "matmul_layer_norm":
+        x = a @ b if not parts else a @ b + parts[0]
+        deviation = torch.sqrt(x.var(-1, keepdim=True, correction=0) + EPSILON)
+        return 2e-6 * (1.0 + wanted.abs() + terms / deviation)
+    if ladder.folder == "matmul_fused":
+        return 2e-6 * (terms + sum(part.abs() for part in parts))
+    return product_tolerance(ladder, version, a.shape[1]) * (terms + sum(part.abs() for part in parts))
 
 
 def _exponents(inputs: list[torch.Tensor]) -> torch.Tensor:
@@ -227,8 +284,13 @@ def _norm_terms(
 
 
 def special_rows(element: Element, columns: int, device: str = "cpu") -> torch.Tensor:
-    """Rows with NaN, with an infinity of each sign, of nothing but -inf, with equal elements, and with huge ones."""
-    rows = draw(5, element, 8, columns, device=device)
+    """Rows with NaN, with an infinity of each sign, of nothing but -inf, with equal elements, and with huge ones.
+
+    In types without infinities these are NaN, as torch rounds them; integers have the least and the greatest number.
+    """
+    if element == INT8:
+        return torch.where(draw(5, element, 8, columns, device=device) > 0, 127, -128).to(torch.int8)
+    rows = draw(5, FLOAT32, 8, columns, device=device).to(getattr(torch, element.name)).float()
     rows[0, columns // 2] = float("nan")
     rows[1, columns - 1] = float("inf")
     rows[2, 0] = float("-inf")
@@ -237,4 +299,4 @@ def special_rows(element: Element, columns: int, device: str = "cpu") -> torch.T
     rows[5, :-1] = float("-inf")
     rows[6] *= 1e4
     rows[7, columns // 3] = float("-inf")
-    return rows
+    return rows.to(getattr(torch, element.name))

@@ -126,7 +126,7 @@ def placed(tensor: Any, offset: int) -> Array:
 def cases_for(ladder: Ladder, version: Version) -> list[Case]:
     """Calls of all sizes; for rows also with special numbers, and without weights."""
     if ladder.is_product:
-        return product_cases(ladder)
+        return [case for case in product_cases(ladder) if version.can_run(case.problem)]
     made = [
         Case(ladder, cases.inputs_of(ladder, element, rows, columns), rows, columns, offset)
         for element, rows, columns, offset in sizes(ladder, version)
@@ -143,7 +143,7 @@ def cases_for(ladder: Ladder, version: Version) -> list[Case]:
 
 def product_cases(ladder: Ladder) -> list[Case]:
     """Products of all sizes, one behind an aligned address, and one with special numbers; of half precision, with the
-    other type, a bias and transposed matrices besides."""
+    other type and a bias besides; and transposed matrices."""
     element = ladder.elements[-1]
 
     def case(rows: int, columns: int, depth: int, offset: int = 0) -> Case:
@@ -153,12 +153,12 @@ def product_cases(ladder: Ladder) -> list[Case]:
     special = cases.with_special(ladder, cases.special_rows(element, 60))
     made = [case(*size) for size in cases.PRODUCT_SIZES]
     made += [case(40, 72, 24, offset=1), Case(ladder, special, 8, 60, 0, 8)]
-    if element != FLOAT32:
-        for transposed in ((False, True), (True, False), (True, True)):
-            for rows, columns, depth in ((136, 88, 40), (37, 20, 31)):
-                inputs = cases.inputs_of(ladder, FLOAT16, rows, columns, depth=depth)
-                bias = [cases.draw(3, FLOAT16, columns)]
-                made.append(Case(ladder, inputs + bias, rows, columns, 0, depth, transposed))
+    other = element if element == FLOAT32 else FLOAT16
+    for transposed in ((False, True), (True, False), (True, True)):
+        for rows, columns, depth in ((136, 88, 40), (37, 20, 31)):
+            inputs = cases.inputs_of(ladder, other, rows, columns, depth=depth)
+            bias = [] if other == FLOAT32 else [cases.draw(3, other, columns)]
+            made.append(Case(ladder, inputs + bias, rows, columns, 0, depth, transposed))
     return made
 
 

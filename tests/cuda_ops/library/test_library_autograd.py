@@ -29,8 +29,9 @@ def test_one_compiled_graph_takes_any_size(name: str) -> None:
 
 
 def test_every_operator_has_arguments_for_the_checks() -> None:
-    assert set(OPERATORS) <= set(REGISTERED)
-    assert {name for name in OPERATORS if not name.endswith("_backward")} <= set(cases.DIFFERENTIABLE)
+    assert set(OPERATORS) - cases.UNCHECKED <= set(REGISTERED)
+    forward = {name for name in OPERATORS if not name.endswith("_backward")}
+    assert forward - cases.UNDIFFERENTIABLE <= set(cases.DIFFERENTIABLE)
 
 
 @pytest.mark.parametrize("name", REGISTERED)

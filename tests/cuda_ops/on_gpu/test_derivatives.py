@@ -11,6 +11,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
+import cuda_ops.library.operators  # noqa: E402, F401 - registers all of them
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import autograd_cases as cases  # noqa: E402
 

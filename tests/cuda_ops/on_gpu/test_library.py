@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from cuda_ops.errors import CudaOpsError  # noqa: E402
 from cuda_ops.library.activation.op import relu  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
-from cuda_ops.library.ladder import ELEMENTS, Element, Ladder, Problem, Version, lanes_for, line_of  # noqa: E402
+from cuda_ops.library.ladder import ALL_ELEMENTS, Element, Ladder, Problem, Version, lanes_for, line_of  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.reduce.op import sum_of  # noqa: E402
@@ -64,7 +64,7 @@ def can_run(ladder: Ladder, version: Version, element: Element, rows: int, colum
     return version.can_run(Problem(element, rows, columns, lanes, architecture(0), depth=depth))
 
 
-@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
+@pytest.mark.parametrize("element", ALL_ELEMENTS, ids=lambda element: element.name)
 @pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
 def test_a_version_gives_the_exact_result_rounded(ladder: Ladder, version: Version, element: Element) -> None:
     if element not in version.elements:
@@ -101,7 +101,7 @@ def test_the_default_takes_any_length_and_a_view_that_is_not_aligned(name: str) 
 
 @pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
 def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) -> None:
-    columns = 20000 if version.name == "cluster" else 1000
+    columns = 20000 if version.name == "cluster" and ladder.folder != "matmul_rows" else 1000
     for element in version.elements:
         rows = cases.special_rows(element, columns, "cuda")
         if ladder.name in cases.REDUCTIONS:

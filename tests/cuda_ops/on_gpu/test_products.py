@@ -12,10 +12,20 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, Element, Version  # noqa: E402
+from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT8, FLOAT32, INT8, Element, Ladder, Version  # noqa: E402
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
+from cuda_ops.library.matmul.ladder import MATMUL  # noqa: E402
+from cuda_ops.library.matmul.op import matmul  # noqa: E402
+from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU  # noqa: E402
 from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF  # noqa: E402
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
+from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
+from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8  # noqa: E402
+from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402
+from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX  # noqa: E402
+from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32  # noqa: E402
+from cuda_ops.library.matmul_tf32.op import matmul_tf32  # noqa: E402
+from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.run import architecture  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
@@ -51,6 +61,97 @@ def test_a_matrix_is_read_as_it_lies(version: Version, element: Element, transpo
         found = matmul_half(lying(a, transposed[0]), lying(b, transposed[1]), bias, version.number)
         cases.check(found, MATMUL_HALF, version, [a, b, bias])
         assert torch.equal(found, matmul_half(lying(a, transposed[0]), lying(b, transposed[1]), bias, version.number))
+
+
+@pytest.mark.parametrize("version", MATMUL_FP8.versions, ids=lambda version: version.name)
+def test_floats_of_8_bits_have_scales(version: Version) -> None:
+    for rows, columns, depth in (*SIZES, (37, 50, 33)):
+        a, b = cases.inputs_of(MATMUL_FP8, FLOAT8, rows, columns, "cuda", depth)
+        check_scales(matmul_fp8, MATMUL_FP8, version, a, b)
+
+
+def test_integers_have_scales_and_exact_sums() -> None:
+    (version,) = MATMUL_INT8.versions
+    for rows, columns, depth in (*SIZES, (37, 50, 33)):
+        a, b = cases.inputs_of(MATMUL_INT8, INT8, rows, columns, "cuda", depth)
+        check_scales(matmul_int8, MATMUL_INT8, version, a, b)
+    a, b = (torch.full(size, -128, dtype=torch.int8, device="cuda") for size in ((64, 1 << 16), (1 << 16, 64)))
+    assert bool((matmul_int8(a, b).double() == 2.0**30).all())
+
+
+def check_scales(operator: Any, ladder: Ladder, version: Version, a: Any, b: Any) -> None:
+    """Each combination of scales, in both layouts of `b`, is near the product in double precision."""
+    rows, columns = a.shape[0], b.shape[1]
+    of_rows, of_columns = torch.rand(rows, device="cuda") + 0.5, torch.rand(columns, device="cuda") + 0.5
+    exact, terms = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+    for scale_a, scale_b in ((of_rows, of_columns), (of_rows[-1:], of_columns), (of_rows, None), (None, of_columns[0])):
+        factor = torch.ones((1, 1), device="cuda", dtype=torch.float64)
+        factor = factor if scale_a is None else factor * scale_a.double().reshape(-1, 1)
+        factor = factor if scale_b is None else factor * scale_b.double().reshape(1, -1)
+        for other in (b, lying(b, True)):
+            found = operator(a, other, scale_a, scale_b, version.number)
+            tolerance = cases.product_tolerance(ladder, version, a.shape[1])
+            cases.check_near(found, exact * factor, tolerance * terms * factor)
+
+
+@pytest.mark.parametrize("version", [None, 1, 2], ids=["default", "deep", "registers"])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+def test_tf32_takes_any_layout(version: int | None, transposed: tuple[bool, bool]) -> None:
+    for rows, columns, depth in (*SIZES, (37, 50, 33), (300, 129, 4098)):
+        a, b = cases.inputs_of(MATMUL_TF32, FLOAT32, rows, columns, "cuda", depth)
+        found = matmul_tf32(lying(a, transposed[0]), lying(b, transposed[1]), version)
+        cases.check(found, MATMUL_TF32, MATMUL_TF32.versions[0], [a, b])
+        exact = a.double() @ b.double()
+        assert float((found.double() - exact).norm() / exact.norm()) < 1e-3
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("version", [None, 9], ids=["default", "layouts"])
+def test_float32_matrices_are_read_as_they_lie(version: int | None, transposed: tuple[bool, bool]) -> None:
+    for rows, columns, depth in (*SIZES, (37, 50, 33), (300, 129, 1001), (1030, 1026, 514)):
+        a, b = cases.inputs_of(MATMUL, FLOAT32, rows, columns, "cuda", depth)
+        found = matmul(lying(a, transposed[0]), lying(b, transposed[1]), version)
+        cases.check(found, MATMUL, MATMUL.versions[-1], [a, b])
+        assert torch.equal(found, matmul(a, b, 8))  # the same sums in the same order
+
+
+@pytest.mark.parametrize("depth", [1000, 4096, 16384, 20000])
+def test_errors_of_parts_do_not_grow_with_the_depth(depth: int) -> None:
+    """Those of version 3, of the norm; those of TF32 are 3e-4."""
+    a, b = (torch.randn(size, device="cuda") for size in ((256, depth), (depth, 256)))
+    exact = a.double() @ b.double()
+    assert float((matmul_parts(a, b, 3).double() - exact).norm() / exact.norm()) < 5e-6
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("element", HALF, ids=lambda element: element.name)
+@pytest.mark.parametrize("ladder", [MATMUL_RESIDUAL, MATMUL_RELU, MATMUL_SILU], ids=lambda ladder: ladder.name)
+def test_what_follows_a_product(ladder: Ladder, element: Element, transposed: tuple[bool, bool]) -> None:
+    """Bias, activation and residual in one kernel; sizes that it does not take are computed in float32."""
+    for rows, columns, depth in (*SIZES, (37, 50, 33)):
+        a, b = cases.inputs_of(ladder, element, rows, columns, "cuda", depth)
+        bias = cases.draw(3, element, columns, device="cuda")
+        residual = cases.draw(4, element, rows, columns, device="cuda")
+        found = OPERATORS[ladder.name](lying(a, transposed[0]), lying(b, transposed[1]), bias, residual)
+        cases.check(found, ladder, ladder.versions[0], [a, b, bias, residual])
+        cases.check(OPERATORS[ladder.name](a, b, bias), ladder, ladder.versions[0], [a, b, bias])
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("element", HALF, ids=lambda element: element.name)
+@pytest.mark.parametrize("ladder", [MATMUL_SOFTMAX, MATMUL_LAYER_NORM], ids=lambda ladder: ladder.name)
+def test_rows_of_a_product_are_normalized(ladder: Ladder, element: Element, transposed: tuple[bool, bool]) -> None:
+    """In clusters of each size, with blocks that have no column; other sizes are computed in float32."""
+    sizes = (*SIZES[:-1], (70, 256, 64), (130, 1024, 136), (65, 2056, 64), (2304, 4096, 128), (3000, 3000, 200))
+    for rows, columns, depth in (*sizes, (37, 50, 33), (5, 4104, 64)):
+        a, b = cases.inputs_of(ladder, element, rows, columns, "cuda", depth)
+        parts = [cases.draw(3 + i, element, columns, device="cuda") for i in range(3)]
+        parts = parts[:1] if ladder is MATMUL_SOFTMAX else parts
+        found = OPERATORS[ladder.name](lying(a, transposed[0]), lying(b, transposed[1]), *parts)
+        cases.check(found, ladder, ladder.versions[0], [a, b, *parts])
+        again = OPERATORS[ladder.name](lying(a, transposed[0]), lying(b, transposed[1]), *parts)
+        assert torch.equal(found, again)
+        cases.check(OPERATORS[ladder.name](a, b), ladder, ladder.versions[0], [a, b])
 
 
 def test_a_map_follows_its_matrix_to_another_address() -> None:
