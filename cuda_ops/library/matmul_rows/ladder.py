@@ -89,7 +89,7 @@ def _ladder(name: str, formula: str, arrays: tuple[str, ...], launch: Callable[.
         versions=(
             Version(
                 1,
-                "cluster",
+                "rows",
                 change="A cluster of up to 8 blocks computes 64 whole rows; its blocks exchange two numbers for each "
                 "row through distributed shared memory, and normalize the sums in their registers.",
                 why="The product is written once and not read again; it is normalized in float32.",
