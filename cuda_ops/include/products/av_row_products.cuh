@@ -8,20 +8,30 @@
 
 constexpr float AV_LOG2_E = 1.4426950408889634f;
 
-// Stores two floats where `own` lies in block `rank` of the cluster; their bytes arrive there where `barrier` lies.
-__device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
+// Stores two floats where `own` lies in block `rank` of the cluster.
+__device__ inline void av_store_to_block(float2* own, int rank, float2 value) {
     asm volatile(
-        "{\n\t.reg .b32 there, then;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 then, %1, %2;\n\t"
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [then];\n\t}" ::"r"(
-            av_shared_address_of(own)),
-        "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
+        "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\tst.shared::cluster.v2.f32 [there], {%2, %3};\n\t}" ::
+            "r"(av_shared_address_of(own)),
+        "r"(rank), "f"(value.x), "f"(value.y)
         : "memory");
 }
-// 2^x, by the instruction alone.
-__device__ inline float av_power_of_two(float x) {
-    float power;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x));
-    return power;
+// As `av_arrive_at`, and shows what this warp has stored to that block before.
+__device__ inline void av_arrive_showing_at(uint64_t* barrier, int rank) {
+    asm volatile(
+        "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
+        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t}" ::"r"(av_shared_address_of(barrier)),
+        "r"(rank)
+        : "memory");
+}
+// Waits for a phase, and sees what other blocks have stored before they arrived.
+__device__ inline void av_wait_for_cluster_phase(uint64_t* barrier, unsigned parity) {
+    asm volatile(
+        "{\n\t.reg .pred done;\n\tagain:\n\t"
+        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t@!done bra again;\n\t}" ::"r"(
+            av_shared_address_of(barrier)),
+        "r"(parity)
+        : "memory");
 }
 __device__ inline float av_sum_of_quad(float x) {
     x += __shfl_xor_sync(AV_FULL_WARP, x, 1);
@@ -52,7 +62,7 @@ struct av_softmax_of_rows {
 #pragma unroll
             for (int k = 0; k < COUNT / 2; ++k) {
                 float& x = sum[k / 2 * 4 + 2 * i + k % 2];
-                x = av_power_of_two((x - from) * AV_LOG2_E);
+                x = exp2f((x - from) * AV_LOG2_E);
                 total += x;
             }
             greatest[i] = most;
@@ -67,9 +77,9 @@ struct av_softmax_of_rows {
 #pragma unroll
         for (int p = 0; p < PARTS; ++p) {
             const float2 part = statistics[p * apart];
-            total += part.y * av_power_of_two((part.x - most) * AV_LOG2_E);
+            total += part.y * exp2f((part.x - most) * AV_LOG2_E);
         }
-        factor[i] = greatest[i] == -INFINITY ? 0.0f * total : av_power_of_two((greatest[i] - most) * AV_LOG2_E) / total;
+        factor[i] = greatest[i] == -INFINITY ? 0.0f * total : exp2f((greatest[i] - most) * AV_LOG2_E) / total;
     }
     // What is stored of four sums, which lie as `av_store_square_of_sums` says, from `column` on.
     __device__ void finish(const float* sum, float (&values)[4], int64_t) const {
@@ -104,14 +114,13 @@ template <class T> struct av_layer_norm_of_rows {
     template <int PARTS, int COLUMNS> __device__ void take(int i, const float2* statistics, int apart, int columns) {
         float middle = 0.0f, squares = 0.0f;
 #pragma unroll
-        for (int p = 0; p < PARTS; ++p)
-            middle += statistics[p * apart].x * float(max(0, min(columns - p * COLUMNS, COLUMNS)));
-        middle /= float(columns);
-#pragma unroll
-        for (int p = 0; p < PARTS; ++p) {
+        for (int p = 0; p < PARTS; ++p) {  // Chan, Golub and LeVeque, 1979
+            const float before = float(min(columns, p * COLUMNS)), count = float(min(columns - p * COLUMNS, COLUMNS));
+            if (count <= 0.0f) break;
             const float2 part = statistics[p * apart];
-            const float off = part.x - middle, count = float(max(0, min(columns - p * COLUMNS, COLUMNS)));
-            if (count > 0.0f) squares += part.y + off * off * count;
+            const float off = part.x - middle, share = count / (before + count);
+            middle += off * share;
+            squares += part.y + off * off * before * share;
         }
         mean[i] = middle, scale[i] = 1.0f / sqrtf(squares / float(columns) + epsilon);
     }
@@ -138,7 +147,7 @@ __device__ inline void av_multiply_rows(const av_tensor_map& a, const av_tensor_
     if (threadIdx.x == 0) {
         av_prefetch_map(a), av_prefetch_map(b);
         for (int s = 0; s < STAGES; ++s) av_barrier_init(&full[s], 1), av_barrier_init(&empty[s], 8);
-        for (int s = 0; s < 2; ++s) av_barrier_init(&known[s], 1);
+        for (int s = 0; s < 2; ++s) av_barrier_init(&known[s], 8 * BLOCKS);
         av_barriers_are_made();
     }
     av_cluster_barrier();
@@ -196,16 +205,16 @@ __device__ inline void av_multiply_rows(const av_tensor_map& a, const av_tensor_
             float2 statistic[2];
             rule.begin(sum, valid, statistic);
             float2* const all = statistics + count % 2 * PARTS * AV_BOX;
-            uint64_t* const barrier = &known[count % 2];
-            if (threadIdx.x == 128) av_arrive_expecting(barrier, PARTS * AV_BOX * int(sizeof(float2)));
             if (lane % 4 == 0) {
 #pragma unroll 1  // their addresses would take registers
                 for (int block = 0; block < BLOCKS; ++block) {
-                    av_send_to_block(all + part * AV_BOX + own_row, barrier, block, statistic[0]);
-                    av_send_to_block(all + part * AV_BOX + own_row + 8, barrier, block, statistic[1]);
+                    av_store_to_block(all + part * AV_BOX + own_row, block, statistic[0]);
+                    av_store_to_block(all + part * AV_BOX + own_row + 8, block, statistic[1]);
                 }
             }
-            av_wait_for_phase(barrier, unsigned(count / 2 % 2));
+            __syncwarp();
+            if (lane < BLOCKS) av_arrive_showing_at(&known[count % 2], lane);
+            av_wait_for_cluster_phase(&known[count % 2], unsigned(count / 2 % 2));
 #pragma unroll
             for (int i = 0; i < 2; ++i) rule.template take<PARTS, COLUMNS>(i, all + own_row + 8 * i, AV_BOX, columns);
             av_store_squares_by_engine<T, COLUMNS>(

@@ -29,9 +29,8 @@ PAD_CHUNK = 2048
 SECTOR = 16
 """Elements of 32 bytes, of which the L2 cache delivers whole ones: where lines begin at no multiple of them, boxes take
 longer to come, and it is faster to share them."""
-PADDED_MIN, SECTORS_PADDED_MIN = 1 << 28, 1 << 34
-"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine, or than to let it
-bring boxes from lines that begin at no multiple of `SECTOR`."""
+PADDED_MIN = 1 << 28
+"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,18 +255,14 @@ def _padded(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None
         )
         maps.append(TensorMap(padded, 2, lines, pitch, BOX, BOX))
     tile = tile_for(problem)
-    by_engine = fits_engine(problem)
-    shared_bytes = tile.shared_bytes(by_engine)
-    sizes = f"{problem.element.cuda}, {tile.columns}, {layout_of(problem)}, {tile.stages}, {tile.group}"
-    kernel = f"matmul_half_padded<{sizes}, {flag(problem.lanes > 1)}>"
-    to: Argument = Ptr(out)
-    if by_engine:
-        kernel, to = f"matmul_half_padded_engine<{sizes}>", TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX)
+    shared_bytes = tile.shared_bytes(by_engine=False)
+    sizes = f"{tile.columns}, {layout_of(problem)}, {tile.stages}, {tile.group}, {flag(problem.lanes > 1)}"
+    kernel = f"matmul_half_padded<{problem.element.cuda}, {sizes}>"
     launcher.launch(
         kernel,
         (min(launcher.resident_blocks(kernel, 384, shared_bytes), _blocks(problem, ROWS, tile.columns)), 1, 1),
         384,
-        [*maps, Ptr(bias), to, *_sizes(problem)],
+        [*maps, Ptr(bias), Ptr(out), *_sizes(problem)],
         shared_bytes=shared_bytes,
     )
 
@@ -311,7 +306,7 @@ def _fits_padded(problem: Problem) -> bool:
 def _preferred(problem: Problem) -> int:
     if fits_engine(problem):
         if line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR:
-            return 9 if _fits_padded(problem) and problem.count * problem.depth >= SECTORS_PADDED_MIN else 7
+            return 7
         persistent_time = time_of_tile(problem, tile_for(problem), ROWS)
         return 8 if _time_of_split(problem, split_for(problem)) < persistent_time else 6
     if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
@@ -442,13 +437,13 @@ MATMUL_HALF = Ladder(
             change="Both matrices are copied first, to rows that begin at multiples of 128 bytes.",
             why="The copy engine and the warpgroups can multiply matrices of any size, and the copies take less time "
             "than they save.",
-            limit="The copies; and sums that are stored from registers, where the result's rows begin anywhere.",
+            limit="The copies, and sums that are stored from registers.",
             launch=_padded,
             fits=_fits_padded,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
-            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128", "UTMASTG.2D"),
+            instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128"),
         ),
     ),
 )

@@ -1,6 +1,6 @@
 // out = a b + bias where rows in memory begin at places that the copy engine does not take, or takes slowly: a first kernel
 // copies both matrices to rows that begin at multiples of 128 bytes, the second one is v6_persistent.cu but for its stores,
-// which go from registers to `out` as it is where its rows begin at such places, too.
+// which go from registers to `out` as it is.
 #include "products/av_half_warpgroups.cuh"
 
 // Copies the lines of a matrix as it lies in memory, with zeros behind each up to `pitch`, a multiple of 64. A block writes
@@ -21,23 +21,6 @@ matmul_half_pad(const T* from, T* to, int lines, int line, int pitch) {
             for (int e = 0; e < LANES; ++e) whole.at[i + e] = part.at[e];
         }
     av_store<T, 8>(to + row * pitch + at, whole);
-}
-
-// For an `out` whose rows begin where the copy engine can store them.
-template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int GROUP>
-__global__ void __launch_bounds__(384, 1)
-matmul_half_padded_engine(const __grid_constant__ av_tensor_map a, const __grid_constant__ av_tensor_map b, const T* bias,
-                          const __grid_constant__ av_tensor_map out, int rows, int columns, int depth) {
-    AV_DYNAMIC_SHARED(unsigned char, room);
-    T* const stages = av_boxes_in<T>(room);
-    int used = 0;
-    T* const boxes = stages + STAGES * (2 + COLUMNS / AV_BOX) * AV_BOX_ELEMENTS;
-    av_multiply_by_roles<T, COLUMNS, A_IS_WIDE, B_IS_WIDE, STAGES, 1, GROUP>(
-        a, b, rows, columns, depth, stages, [&](float(&sum)[COLUMNS / 2], int64_t row, int64_t column, int group) {
-            T* const own = boxes + (group - 1) * 2 * AV_BOX_ELEMENTS;
-            av_store_group_by_engine(sum, bias, out, row, column, columns, own, group, used);
-        });
-    if (threadIdx.x >= 128 && threadIdx.x % 128 == 0) av_wait_until_stored();
 }
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int GROUP, bool HAS_PAIRS>
