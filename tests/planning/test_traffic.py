@@ -194,8 +194,8 @@ def test_a_car_that_cuts_in_is_let_in() -> None:
 
 def test_who_is_ahead_where_lanes_join_does_not_slow_down_for_a_faster_one() -> None:
     """It could not get behind that one in time, and would be hit from behind."""
-    lanes = [replace(straight(key(0, n), 0, y_m, 0, 400), speed_limit_mps=18.6) for n, y_m in ((-1, 0), (-2, 3.5))]
-    planner = planner_on(join(beside(*lanes)), Pose2D(0, 0, 0), Pose2D(395, 0, 0))
+    right, left = straight(key(0), 0, 0, 0, 400, 18.6), straight(key(0, -2), 0, 3.5, 0, 400, 18.6)
+    planner = planner_on(join(beside(right, left)), Pose2D(0, 0, 0), Pose2D(395, 0, 0))
 
     def joining(t: float) -> tuple[TrackedObject, ...]:
         share = float(np.clip((t - 1.0) / 3.0, 0.0, 1.0))
