@@ -37,6 +37,9 @@ Within `_WATCH_M` a light that is not seen is handled as unseen. Within `_WAITIN
 for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it has once started.
 """
 
+_OVER_LINE_M, _OVER_LINE_MPS2 = 2.5, 5.0
+"""Farther over the line of a red light, an ego would be in the way of others; and how hard it brakes there."""
+
 ObserveJunction = Callable[[RouteSignal], JunctionTraffic]
 """Function that observes what other road users do at a traffic light."""
 
@@ -177,6 +180,8 @@ def signal_constraints(
             continue
         if signal.stop_s_m <= ego.front_s_m:
             result.caps.extend(_caps_over_line(signal, lights, config))
+            if signal.kind is SignalKind.TRAFFIC_LIGHT:
+                _hold_over_line(inputs, signal, result)
         elif signal.kind is SignalKind.TRAFFIC_LIGHT:
             _add_light(inputs, signal, result)
         else:
@@ -224,6 +229,27 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
         result.caps.append(_unseen_cap(inputs.route, signal, config))
     elif decision.cautious:
         result.caps.append(_cautious_cap(signal, decision.state, config))
+
+
+def _hold_over_line(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
+    """Stop an ego just over the line of a light that was red as it came there: its tail has not passed the line yet.
+
+    It goes when it sees another state, or when it has not seen the light for `unseen_wait_s`.
+    """
+    place, ego, view = _place(signal), inputs.ego, inputs.lights.get(signal.signal_id)
+    light = inputs.memory.lights.get(place)
+    if light is None or light.state is not LightState.RED or place in inputs.memory.unprotected:
+        return
+    stop_s = ego.s_m + ego.speed_mps**2 / (2.0 * _OVER_LINE_MPS2)
+    if stop_s + ego.front_m - signal.stop_s_m > _OVER_LINE_M:
+        return
+    seen = view.state if view is not None else LightState.UNKNOWN
+    if seen is LightState.RED:
+        light = replace(light, seen_at_s=ego.time_s)
+    elif seen is not LightState.UNKNOWN or ego.time_s - light.seen_at_s > inputs.config.unseen_wait_s:
+        return
+    result.lights[place] = light
+    result.stops.append(StopTarget(stop_s, _light_cause(signal, LightState.RED)))
 
 
 def _add_sign(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:

@@ -92,6 +92,16 @@ def test_yellow_too_near_to_stop_is_driven_through_and_yellow_far_away_is_not() 
     assert through.column(4).min() > -3.5
 
 
+def test_who_comes_to_stand_just_over_the_line_of_a_red_light_stays_there() -> None:
+    """A light that is seen red only as the ego is too near: in dust, or because it was read wrongly before."""
+    states = lambda t: light(LightState.GREEN if t < 6.2 else LightState.RED if t < 18.0 else LightState.GREEN)  # noqa: E731
+    log = drive(on_long_road(LIGHT), 22, 12.0, lights=states)
+    t, front = log.column(0), log.column(1) + FRONT_M
+    assert front[t < 18.0].max() > 100.2, "the case has to be a stop over the line"
+    assert front[t < 18.0].max() < 102.5
+    assert front[-1] > 110.0
+
+
 @pytest.mark.parametrize("in_the_way", [True, False])
 def test_who_brakes_for_others_behind_a_late_yellow_stops_at_the_line(in_the_way: bool) -> None:
     """A walker is seen 15 m behind the line as the light turns: the ego would roll over the line into the red."""
