@@ -10,6 +10,7 @@ import torch
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Ladder, Problem, lanes_for, line_of
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
+from cuda_ops.library.product_derivative import keep_factors
 from cuda_ops.library.run import (
     ELEMENT_OF,
     PREPARED_MAX,
@@ -104,10 +105,6 @@ def _padded_for(problem: Problem, version: int, device: torch.device) -> list[to
     return list(scratch_for(MATMUL_HALF, problem, device).values())
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(*inputs[:2])
-
-
 def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
     a, b = ctx.saved_tensors
     wants_a, wants_b, wants_bias, _ = ctx.needs_input_grad
@@ -125,5 +122,5 @@ _matmul_half = register(
     lambda a, b, bias, version: reference.matmul_half(a, b, bias).contiguous(),
     lambda a, b, bias, version: a.new_empty((a.shape[0], b.shape[1])),
     _backward,
-    _keep,
+    keep_factors,
 )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import FLOAT32, Problem
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
+from cuda_ops.library.product_derivative import derivative_by, keep_factors
 from cuda_ops.library.run import architecture, check_factors, is_direct, run, scratch_for
 from cuda_ops.runtime.registry import register
 
@@ -43,21 +42,11 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
     return out
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(*inputs[:2])
-
-
-def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
-    a, b = ctx.saved_tensors
-    wants_a, wants_b, _ = ctx.needs_input_grad
-    return matmul_parts(gradient, b.T) if wants_a else None, matmul_parts(a.T, gradient) if wants_b else None, None
-
-
 _matmul_parts = register(
     "library_matmul_parts(Tensor a, Tensor b, int version) -> Tensor",
     _gpu,
     lambda a, b, version: reference.matmul(a, b),
     lambda a, b, version: a.new_empty((a.shape[0], b.shape[1])),
-    _backward,
-    _keep,
+    derivative_by(matmul_parts),
+    keep_factors,
 )

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32, PITCH
+from cuda_ops.library.product_derivative import derivative_by, keep_factors
 from cuda_ops.library.run import check_factors, is_direct, run
 from cuda_ops.runtime.registry import register
 
@@ -55,21 +54,11 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
     return out
 
 
-def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    ctx.save_for_backward(*inputs[:2])
-
-
-def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
-    a, b = ctx.saved_tensors
-    wants_a, wants_b, _ = ctx.needs_input_grad
-    return matmul_tf32(gradient, b.T) if wants_a else None, matmul_tf32(a.T, gradient) if wants_b else None, None
-
-
 _matmul_tf32 = register(
     "library_matmul_tf32(Tensor a, Tensor b, int version) -> Tensor",
     _gpu,
     lambda a, b, version: reference.matmul(a, b),
     lambda a, b, version: a.new_empty((a.shape[0], b.shape[1])),
-    _backward,
-    _keep,
+    derivative_by(matmul_tf32),
+    keep_factors,
 )
