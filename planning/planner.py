@@ -237,10 +237,7 @@ def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
     """The stop at which the ego waits until it can pass."""
     if local.stop_s_m is None:
         return []
-    kind, ids = ConstraintKind.OBSTACLE, local.passed
-    if local.pulls_out:
-        kind, ids = ConstraintKind.CROSSING_TRAFFIC, local.met
-    return [StopTarget(local.stop_s_m, Constraint(kind, _first(ids)))]
+    return [StopTarget(local.stop_s_m, _cause_of_pass(local))]
 
 
 def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
@@ -258,10 +255,17 @@ def _scheduled(local: LocalPath) -> list[SpeedCap]:
     if local.schedule is None or not local.met:
         return []
     s_m, speed_mps = local.schedule
-    cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
+    cause = _cause_of_pass(local)
     most = np.maximum(speed_mps[1:], speed_mps[:-1]) + _SCHEDULE_SLACK_MPS
     spans = zip(s_m[:-1].tolist(), s_m[1:].tolist(), most.tolist(), strict=True)
     return [SpeedCap(low, high, speed, cause) for low, high, speed in spans if high > low]
+
+
+def _cause_of_pass(local: LocalPath) -> Constraint:
+    """What the ego passes; for one that pulls out, whom it lets pass."""
+    if local.pulls_out:
+        return Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(local.met))
+    return Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
 
 
 def _without(prediction: Prediction, ids: frozenset[int]) -> Prediction:

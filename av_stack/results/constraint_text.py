@@ -33,7 +33,10 @@ def describe(constraint: Constraint | None) -> str:
     """What limits the speed in words, for example "red light 412 in 18 m"; empty for None."""
     if constraint is None:
         return ""
-    return _TEXTS.get(constraint.kind, constraint.kind.value).format(
+    text = _TEXTS.get(constraint.kind, constraint.kind.value)
+    if not constraint.object_id:  # nobody in particular
+        text = text.replace("vehicle {object_id}", "a vehicle").replace(" {object_id}", "")
+    return text.format(
         object_id=constraint.object_id,
         distance_m=0.0 if constraint.distance_m is None else constraint.distance_m,
         name=constraint.name,

@@ -20,6 +20,7 @@ from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchM
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
 from planning.local.occupancy import ALONG, TIGHT, WIDE, Body, EgoOnRoad, OnRoad, is_in_line, on_road
 from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shifted
+from planning.local.pulling_out import PullingOut
 from planning.local.road import Beside, RoadLayout, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
 from planning.local.yielding import with_followers_slowing, with_yielding
@@ -69,13 +70,6 @@ that finds none takes ten times as long as another.
 
 _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
-
-_LOOKS_S, _IN_LANE_M, _STANDS_MPS = 2.0, 1.0, 0.5
-"""An ego that stands beside the road first looks for so long who comes; it has pulled out when it is so near to its
-lane's centre; and it stands below this speed."""
-
-_ACROSS_M = 0.8
-"""An ego that reaches so far into its lane from the side of the road goes on: there it would be in the way."""
 
 _BETTER_M = 5.0
 """A new path replaces the old one only if it saves more way than this, or if the old one is no longer free."""
@@ -150,7 +144,7 @@ class LocalPlanner:
         self._memory, self._hurry = SearchMemory(), HurryMemory()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
-        self._roadside_since_s: float | None = None
+        self._pulling_out = PullingOut(route, self._layout, body)
 
     def plan(
         self,
@@ -180,7 +174,7 @@ class LocalPlanner:
         reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.across)]
         slow = [way for way in ways if self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
-        pulls_out = self._pulls_out(ego, prediction.stamp.time_s)
+        pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
         if not reasons and not slow and not let_by and not pulls_out and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
             passed = self._near_lanes(ways, standing.suspects)
@@ -190,7 +184,7 @@ class LocalPlanner:
         others = [way for way in ways if way.one.item.track_id not in let_by]
         if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
             others = with_yielding(others, ego, self._body)
-        out_m = self._reaches_m(ego) if pulls_out else abs(ego.offset_m)
+        out_m = self._pulling_out.reaches_m(ego) if pulls_out else abs(ego.offset_m)
         if (reasons or pulls_out) and (ego.is_brisk or out_m > _OUT_M):
             others = with_followers_slowing(others, ego, self._body, out_m)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m, pulls_out)
@@ -204,8 +198,8 @@ class LocalPlanner:
             found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
         self._let_by = let_by
         waits_s_m = self._gives_up_at(found, ego)
-        if waits_s_m is None and pulls_out:
-            waits_s_m = self._stays_beside(found, ego, prediction.stamp.time_s)
+        if waits_s_m is None:
+            waits_s_m = self._pulling_out.waits_at(found, ego, prediction.stamp.time_s)
         if waits_s_m is None:
             waits_s_m = waits_at(found, ego, start, stop_s_m)
         is_timed = ego.speed_mps > _ROLLING_MPS or ego.is_brisk or pulls_out
@@ -225,33 +219,6 @@ class LocalPlanner:
             standing.obstacles,
             pulls_out,
         )
-
-    def _pulls_out(self, ego: EgoOnRoad, time_s: float) -> bool:
-        """Whether the ego stands beside the road, or is on its way from there into its lane."""
-        row = self._route.row_at(ego.s_m)
-        is_beside = not self._layout.right.edge_m[row] < ego.offset_m < self._layout.left.edge_m[row]
-        if is_beside and ego.speed_mps < _STANDS_MPS and self._roadside_since_s is None:
-            self._roadside_since_s = time_s
-        elif abs(ego.offset_m) < _IN_LANE_M:
-            self._roadside_since_s = None
-        return self._roadside_since_s is not None
-
-    def _stays_beside(self, found: LatticePath, ego: EgoOnRoad, time_s: float) -> float | None:
-        """Where an ego that pulls out waits: while it has not looked long enough, and while it finds no way.
-
-        None where it goes on.
-        """
-        looks = self._roadside_since_s is not None and time_s - self._roadside_since_s < _LOOKS_S
-        if looks or (not found.is_complete and self._reaches_m(ego) < _ACROSS_M):
-            return ego.s_m + ego.speed_mps**2 / (2.0 * _GIVING_UP_MPS2)
-        return None
-
-    def _reaches_m(self, ego: EgoOnRoad) -> float:
-        """How far an ego beside its lane reaches over the lane's edge."""
-        row, half_m = self._route.row_at(ego.s_m), 0.5 * self._body.width_m
-        from_right_m = ego.offset_m + half_m - float(self._layout.right_m[row])
-        from_left_m = float(self._layout.left_m[row]) - ego.offset_m + half_m
-        return min(from_right_m, from_left_m)
 
     def _gives_up_at(self, found: LatticePath, ego: EgoOnRoad) -> float | None:
         """Where the ego halts in the oncoming lane, if there is no way on: the others can stop before it."""

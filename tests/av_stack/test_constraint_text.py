@@ -17,6 +17,7 @@ KIND = ConstraintKind
     (Constraint(KIND.LEADER, "57", 12.6), "vehicle 57 ahead 13 m"),
     (Constraint(KIND.OBSTACLE, "57", 0.0), "vehicle 57 ahead 0 m"),
     (Constraint(KIND.CROSSING_TRAFFIC, "5", 7.2), "giving way to vehicle 5 in 7 m"),
+    (Constraint(KIND.CROSSING_TRAFFIC, "", 1.2), "giving way to a vehicle in 1 m"),
     (Constraint(KIND.MERGING_TRAFFIC, "5", 0.0), "letting vehicle 5 in"),
     (Constraint(KIND.PEDESTRIAN, "80", 3.0), "walker 80 crossing in 3 m"),
     (Constraint(KIND.RED_LIGHT, "412", 18.0), "red light 412 in 18 m"),
