@@ -15,8 +15,8 @@ from av_core.sensor_types import Float, Stamp
 class PredictedMode:
     """One way that a road user may take: its poses in the map frame, each (T,), at the times of the `Prediction`.
 
-    `on_approach`: it is on a lane that is not yet inside a junction. `must_yield`: in addition, that lane or one of its
-    successors has a stop or yield sign.
+    `on_approach`: it is on a lane that is not yet inside a junction, and can still stop before it. `must_yield`: in
+    addition, that lane or one of its successors has a stop or yield sign.
     """
 
     x_m: Float

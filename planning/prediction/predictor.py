@@ -42,6 +42,9 @@ _CORNER_MPS2, _BRAKE_MPS2, _BEND_M = 25.0, 8.0, 4.0
 """The most lateral acceleration and braking with which a vehicle follows a bend, and the length over which the bend is
 measured. Tyres hold less: but a car of the Leaderboard's streams takes a bend of 7 m at 11 m/s."""
 
+_STOPPING_MPS2, _OVER_LINE_M = 6.0, 1.0
+"""A driver who stops for a red light or a sign brakes like this at most, and may stand so far beyond the lane's end."""
+
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
 
@@ -61,6 +64,7 @@ class Predictor:
         self._index = LaneIndex(graph)
         self._ahead: dict[LaneKey, Curve] = {}
         self._fastest: dict[LaneKey, Float] = {}
+        self._junction_m: dict[LaneKey, float] = {}
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
     def predict(self, scene: Scene) -> Prediction:
@@ -120,7 +124,26 @@ class Predictor:
         lane = self._graph.lanes[match.lane]
         signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
         x, y, yaw = self._path(match.lane).pose_at(match.s_m + item.speed_mps * self._times, match.offset_m)
-        return PredictedMode(x, y, yaw, not lane.is_junction, signed and not lane.is_junction)
+        on_approach = not lane.is_junction and self._can_stop(item, match)
+        return PredictedMode(x, y, yaw, on_approach, signed and on_approach)
+
+    def _can_stop(self, item: TrackedObject, match: LaneMatch) -> bool:
+        """Whether a vehicle that brakes hard now stands before the next junction on its way."""
+        if match.lane not in self._junction_m:
+            self._junction_m[match.lane] = self._to_junction_m(match.lane)
+        left_m = self._junction_m[match.lane] - match.s_m - 0.5 * item.length_m
+        return item.speed_mps**2 < 2.0 * _STOPPING_MPS2 * (left_m + _OVER_LINE_M)
+
+    def _to_junction_m(self, key: LaneKey) -> float:
+        """Way from the start of a lane to the next junction, if there is one within `_FOLLOW_M` beyond its end."""
+        length_m, here = self._graph.lanes[key].length_m, self._straightest(key)
+        end_m = length_m + _FOLLOW_M
+        while here is not None and length_m < end_m:
+            if self._graph.lanes[here].is_junction:
+                return length_m
+            length_m += self._graph.lanes[here].length_m
+            here = self._straightest(here)
+        return float("inf")
 
     def _can_follow(self, item: TrackedObject, match: LaneMatch) -> bool:
         """Whether a vehicle is slow enough for the bends of a lane ahead, or can brake for them."""

@@ -12,6 +12,7 @@ from planning.junctions.entry import InTheWay, junctions_of, waits_before
 from planning.signals import EgoOnRoute
 from tests.planning.closed_loop import CAR, DT_S, ScenePlanner, drive
 from tests.planning.lanes_by_hand import arc, join, key, straight
+from tests.planning.local.test_passing import clearance_m
 from tests.planning.test_traffic import FRONT_M, vehicle
 
 CONFIG = PlanningConfig().behavior
@@ -163,15 +164,33 @@ def test_the_ego_waits_behind_a_queue_before_the_junction() -> None:
     assert log.has_arrived
 
 
+def test_the_ego_gives_way_to_who_can_no_longer_stop_at_its_sign() -> None:
+    planner = ScenePlanner(crossing((Signal("5", SignalKind.STOP, key(10), 88.0),)))
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
+
+    def car(time_s: float) -> tuple[TrackedObject, ...]:
+        return (vehicle(7, 103.75, -16.0 * (8.5 - time_s), HALF, 16.0),)
+
+    log = drive(planner, 35, 8.0, objects=car)
+    assert clearance_m(log, car) > 1.0
+    assert log.has_arrived
+
+
 @pytest.mark.parametrize(("has_own", "stops"), [(True, True), (False, False)])
 def test_signs_on_all_roads_give_the_ego_no_right_of_way(has_own: bool, stops: bool) -> None:
-    """A car with a stop sign comes from the south at 9 m/s; without a sign of its own, the ego drives on."""
+    """A car comes from the south at 9 m/s and stops at its sign; without a sign of its own, the ego drives on."""
     theirs = Signal("5", SignalKind.STOP, key(10), 88.0)
     own = Signal("4", SignalKind.STOP, key(0), 89.0)
     planner = ScenePlanner(crossing((own, theirs) if has_own else (theirs,)))
     planner.navigate(Pose2D(0, 0, 0), Pose2D(205, 0, 0))
     begin_s = 9.5 if has_own else 2.0
-    log = drive(planner, 13, 8.0, objects=lambda t: (vehicle(7, 103.75, -60.0 + 9.0 * (t - begin_s), HALF, 9.0),))
+
+    def car(time_s: float) -> tuple[TrackedObject, ...]:
+        brakes_s = min(max(time_s - begin_s - 2.5, 0.0), 9.0 / 2.5)
+        y_m = -60.0 + 9.0 * (min(time_s - begin_s, 2.5) + brakes_s) - 0.5 * 2.5 * brakes_s**2
+        return (vehicle(7, 103.75, y_m, HALF, 9.0 - 2.5 * brakes_s),)
+
+    log = drive(planner, 13, 8.0, objects=car)
     gave_way = any(
         plan.constraint is not None and plan.constraint.kind is ConstraintKind.CROSSING_TRAFFIC for plan in log.plans
     )

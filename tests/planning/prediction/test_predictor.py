@@ -61,6 +61,14 @@ def test_a_vehicle_follows_its_lane_and_the_straightest_way_at_a_fork() -> None:
     assert not mode.must_yield
 
 
+@pytest.mark.parametrize(("x_m", "speed_mps", "can_stop"), [(80.0, 10.0, True), (80.0, 16.0, False), (97.0, 1.0, True)])
+def test_who_can_no_longer_stop_before_the_junction_is_not_on_approach(
+    x_m: float, speed_mps: float, can_stop: bool
+) -> None:
+    (one,) = predicted(fork(), thing(x_m, 0.0, (speed_mps, 0.0))).objects
+    assert [mode.on_approach for mode in one.modes] == [can_stop]
+
+
 def test_a_vehicle_in_a_bend_follows_it() -> None:
     (one,) = predicted(fork(), thing(110.6, 4.4, (7.1, 7.1), yaw=np.pi / 4)).objects
     mode = one.modes[0]
