@@ -66,6 +66,9 @@ _FIRM = 0.5
 _BRISK_FROM_MPS, _BRISK_TO_MPS = 1, 8
 """Between these speeds, a brisk ego may gain two m/s in one step; in the first step of a start, the jerk allows one."""
 
+_GETS_ON_QUARTERS = 40
+"""A way that leads to where the ego brakes for its stop is at least so long."""
+
 _FAST_PER_M = 2.0
 _END_IN_ONCOMING = 50.0
 
@@ -106,7 +109,8 @@ class LatticePath:
     """The best way: for each layer in time (N,) the distance driven, offset and speed. `cost` is in metres of lost way,
     `nodes` the number of nodes that the search made.
 
-    `is_complete` is False where no way lasts to the last layer; it is then the one that gets farthest in time.
+    A complete way lasts to the last layer, or leads to the end of the cells or to where the ego brakes for its stop.
+    Where there is none, it is the one that gets farthest in time.
     """
 
     time_s: Float
@@ -214,13 +218,11 @@ def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int
 
 
 @inner
-def _bounds(
-    bound: NDArray[np.int64], blocked: NDArray[np.uint8], zone: NDArray[np.uint8], stop_m: float, top: float
-) -> None:
+def _bounds(bound: NDArray[np.int64], blocked: NDArray[np.uint8], zone: NDArray[np.uint8], top: float) -> None:
     """Fill `bound` (LAYERS + 1, CELLS + 1): from a layer and cell on, how far the ego can come, in quarter metres.
 
-    That is to its stop, or to the first cell that is closed over the whole road from then on, before the ego could pass
-    it at the speed `top`.
+    That is to the first cell that is closed over the whole road from then on, before the ego could pass it at the speed
+    `top`.
     """
     closed_from = np.full(CELLS, LAYERS + 1)
     for cell in range(CELLS):
@@ -233,7 +235,7 @@ def _bounds(
             if is_open:
                 break
             closed_from[cell] = layer
-    farthest = int(min(stop_m, 1000.0) * 4.0)
+    farthest = 4000
     for layer in range(LAYERS + 1):
         for cell in range(CELLS + 1):
             bound[layer, cell] = farthest
@@ -255,6 +257,22 @@ def _is_free(
         if blocked[layer, cell, middle] & DURING or zone[cell, middle] == OFF_ROAD:
             return False
         if cell == high and (blocked[layer, cell, there] or zone[cell, there] == OFF_ROAD):
+            return False
+    return True
+
+
+@inner
+def _brakes_for_stop(
+    blocked: NDArray[np.uint8], zone: NDArray[np.uint8], layer: int, quarter: int, speed: int, here: int, stop: int
+) -> bool:
+    """Whether the ego now brakes for its stop with 2 m/s2, in its own lane, with nothing in between.
+
+    What comes after that says nothing of the way before it: whether the ego goes or waits first, it gets to its stop.
+    """
+    if quarter < _GETS_ON_QUARTERS or quarter + speed * speed < stop or layer == LAYERS:
+        return False
+    for cell in range(quarter // 4, min(stop // 4, CELLS - 1) + 1):
+        if zone[cell, here] != OWN_LANE or blocked[layer, cell, here]:
             return False
     return True
 
@@ -289,7 +307,7 @@ def _search(
     count = 1
     last_quarter = int(min(stop_m, 1000.0) * 4.0)
     bound = np.empty((LAYERS + 1, CELLS + 1), dtype=np.int64)
-    _bounds(bound, blocked, zone, stop_m, max(top_mps.max(), float(speed)) + 1.0)
+    _bounds(bound, blocked, zone, max(top_mps.max(), float(speed)) + 1.0)
     size = _push(heap, keys, 0, 0, _least_lost(0, speed, LAYERS, slowest, bound[0, 0], most))
     deepest = 0
     is_complete = 0
@@ -304,7 +322,8 @@ def _search(
         closed[layer, cell, v, here] = run
         if layer > nodes[deepest, 0]:
             deepest = node
-        if layer == LAYERS or cell >= CELLS - 1:
+        is_over = layer == LAYERS or cell >= CELLS - 1
+        if is_over or _brakes_for_stop(blocked, zone, layer, quarter, v, here, last_quarter):
             deepest = node
             is_complete = 1
             break
