@@ -42,6 +42,8 @@ class Manoeuvre(str, Enum):
     PASS_THROUGH_ONCOMING_LANE = "pass through oncoming lane"
     PULL_OUT = "pull out"
     """from the side of the road into the lane"""
+    BACK_UP = "back up"
+    """the way that it came, to get out of where it is stuck"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,8 @@ class Plan:
     """The planned motion of the vehicle frame's origin.
 
     `constraint` is what limits the speed; None in a plan that does not come from the planner. `is_accelerating` says
-    that the ego's own acceleration limits it more. `indicator` announces a turn or a lane change.
+    that the ego's own acceleration limits it more. `indicator` announces a turn or a lane change. Where it `reverses`,
+    the ego drives the trajectory backwards: its heading is that of the poses, and its speed is minus that of the plan.
     """
 
     stamp: Stamp
@@ -59,6 +62,7 @@ class Plan:
     is_accelerating: bool = False
     indicator: Indicator = Indicator.OFF
     manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
+    reverses: bool = False
 
     @property
     def limited_by(self) -> Constraint | None:
@@ -82,12 +86,16 @@ class VehicleLights:
 
 @dataclass(frozen=True, slots=True)
 class ControlCommand:
-    """Actuation: throttle and brake in [0, 1]; steer in [-1, 1], positive to the left (ISO 8855); and the lights."""
+    """Actuation: throttle and brake in [0, 1]; steer in [-1, 1], positive to the left (ISO 8855); and the lights.
+
+    `reverse` engages the reverse gear.
+    """
 
     throttle: float
     brake: float
     steer: float
     lights: VehicleLights = VehicleLights()
+    reverse: bool = False
 
 
 class DriveState(str, Enum):

@@ -85,7 +85,8 @@ class VehicleModel:
         speeds, factors = zip(*vehicle.steer_curve, strict=True)
         limit = vehicle.steer_max_rad * float(np.interp(state.speed_mps, speeds, factors))
         wheel = state.wheel_rad + (command.steer * limit - state.wheel_rad) * dt / p.steer_lag_s
-        v = state.speed_mps
+        gear = -1.0 if command.reverse else 1.0
+        v = gear * state.speed_mps  # along the gear
         throttle = max(command.throttle - p.throttle_free, 0.0) / (1.0 - p.throttle_free)
         pull = min(p.throttle_accel_mps2, p.power_wpkg / max(v, 1.0)) * throttle
         speeds, decels = zip(*p.brake_decel_mps2, strict=True)
@@ -97,13 +98,13 @@ class VehicleModel:
         yaw_rate, slip = self._yaw_and_slip(state, wheel, dt)
         yaw = state.yaw_rad + yaw_rate * dt
         middle = 0.5 * (state.yaw_rad + yaw)
-        vm = 0.5 * (v + v_next)
+        vm = 0.5 * gear * (v + v_next)
         return replace(
             state,
             x_m=state.x_m + (vm * np.cos(middle) - slip * np.sin(middle)) * dt,
             y_m=state.y_m + (vm * np.sin(middle) + slip * np.cos(middle)) * dt,
             yaw_rad=yaw,
-            speed_mps=v_next,
+            speed_mps=gear * v_next,
             accel_mps2=(v_next - v) / dt,
             yaw_rate_radps=yaw_rate,
             slip_mps=slip,

@@ -80,7 +80,8 @@ def _messages(step: int) -> dict[str, dict[str, Any]]:
         },
         "/judge": {"progress_m": x_m, "limit_mps": 10.0, "lateral_error_m": None if 100 < step < 120 else 0.1},
         "/control": {
-            "throttle": 0.3, "brake": 0.0, "steer": 0.0, "lights": {"position": False}, "route_s_m": x_m,
+            "throttle": 0.3, "brake": 0.0, "steer": 0.0, "lights": {"position": False}, "reverse": False,
+            "route_s_m": x_m,
             "constraint": f"vehicle 42 ahead {20 - step // 40} m" if step > 200 else "speed limit 36 km/h",
             "manoeuvre": "follow lane",
             "limited_by": "moving vehicle ahead" if step > 200 else "speed limit",
