@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -20,12 +21,14 @@ from av_core.types import (
     Float,
     Indicator,
     LaneGraph,
+    Manoeuvre,
     Plan,
     Prediction,
     Scene,
     Trajectory,
     VehicleParameters,
 )
+from planning.backing_up import BackingUp, Where
 from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
@@ -52,6 +55,12 @@ from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5
 """Spacing of the speed profile along the route."""
+
+_TURN_RADIUS_M, _STEER_SHARE = 6.5, 0.8
+"""Radius of the tightest bend of a plan, and the share of the largest steer that it uses at most."""
+
+_OUT_M = 0.5
+"""An ego so far beside its route is on its way out of its lane."""
 
 _SCHEDULE_SLACK_MPS = 0.5
 """How much faster than the search planned the ego may pass."""
@@ -85,6 +94,7 @@ class Planner:
         self._sights: dict[Place, float] = {}
         self._indications: tuple[Indication, ...] = ()
         self._local: LocalPlanner | None = None
+        self._backing_up: BackingUp | None = None
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
         self._patience = Patience()
@@ -120,11 +130,13 @@ class Planner:
         self._waits = False
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
-        self._local = LocalPlanner(route, self._graph, Body(self._front_m, rear_m, self._vehicle.width_m), view)
+        body = Body(self._front_m, rear_m, self._vehicle.width_m, _turn_radius_m(self._vehicle))
+        self._local = LocalPlanner(route, self._graph, body, view)
+        self._backing_up = BackingUp(body)
 
     def plan(self, scene: Scene, prediction: Prediction) -> Plan:
         """Plan the motion from now on; `prediction` is of `scene`. Raises `RouteError` when no route is set."""
-        if self._route is None or self._tracker is None or self._local is None:
+        if self._route is None or self._tracker is None or self._local is None or self._backing_up is None:
             raise RouteError("no route is set: call set_route before plan")
         route, config = self._route, self._config
         self._progress = self._tracker.update(scene.ego)
@@ -161,8 +173,14 @@ class Planner:
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
         free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
         first_stop_m = min(stop.s_m for stop in stops)
-        on_road = EgoOnRoad(ego.s_m, self._progress.cross_track_m, ego.speed_mps, impatience)
+        at = self._progress
+        on_road = EgoOnRoad(ego.s_m, at.cross_track_m, ego.speed_mps, impatience, turn_rad=at.heading_error_rad)
         local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
+        back = self._backing_up.update(scene.ego, scene.stamp, _where(local, at), prediction)
+        if back is not None:
+            self._last = None
+            cause = _cause_of_pass(local)
+            return Plan(scene.stamp, back, cause, ego.s_m, manoeuvre=Manoeuvre.BACK_UP, reverses=True)
         path = local.route
         if path is not route:
             free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
@@ -231,6 +249,19 @@ class Planner:
             indicator=indicator,
             manoeuvre=local.manoeuvre,
         )
+
+
+def _turn_radius_m(vehicle: VehicleParameters) -> float:
+    """The radius of the tightest bend that plans use: with some steer in reserve for the control."""
+    return max(_TURN_RADIUS_M, vehicle.wheelbase_m / math.tan(_STEER_SHARE * vehicle.steer_max_rad))
+
+
+def _where(local: LocalPath, at: RouteProgress) -> Where:
+    """Where the ego stands, for the decision to back up."""
+    is_out = local.manoeuvre is Manoeuvre.PASS_THROUGH_ONCOMING_LANE and abs(at.cross_track_m) > _OUT_M
+    return Where(
+        at.cross_track_m, at.heading_error_rad, local.room_m, is_out, local.waits_to_pass and not local.pulls_out
+    )
 
 
 def _wait_to_pass(local: LocalPath) -> list[StopTarget]:

@@ -25,6 +25,9 @@ SOON = 9
 _HOLD_S, _HOLD_MIN_M = 2.0, 15.0
 """A way that keeps its offset does so for this time, and at least this distance."""
 
+_BACK_S, _BACK_MIN_M = 1.5, 10.0
+"""A way back to the lane takes this time, and at least this distance."""
+
 BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
 """The way of an ego that has nothing to pass and is in its lane."""
 
@@ -54,6 +57,12 @@ def held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:
     return LatticePath(
         np.zeros(4), along_m, np.array([offset_m, offset_m, 0.0, 0.0]), np.full(4, start.speed_mps), 0.0, True
     )
+
+
+def back_to_lane(start: EgoOnRoad, offset_m: float) -> LatticePath:
+    """A way that leads back to the route as soon as the ego can."""
+    along_m = max(_BACK_S * start.speed_mps, _BACK_MIN_M) * np.array([0.0, 1.0, 1.1])
+    return LatticePath(np.zeros(3), along_m, np.array([offset_m, 0.0, 0.0]), np.full(3, start.speed_mps), 0.0, True)
 
 
 def schedule(

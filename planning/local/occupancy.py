@@ -68,11 +68,12 @@ TIMES_S = np.arange(LAYERS + 1, dtype=np.float64) * STEP_S
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The ego's body around its origin."""
+    """The ego's body around its origin, and the radius of the tightest bend that its plans use."""
 
     front_m: float
     rear_m: float
     width_m: float
+    turn_radius_m: float = 6.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,8 @@ class OnRoad:
 class EgoOnRoad:
     """The ego in coordinates of the route: arc length and offset of its origin, and its speed.
 
-    It is there in `time_s` from now. Its `impatience` (`planning/traffic/patience.py`) is from 0 to 1.
+    It is there in `time_s` from now. Its `impatience` (`planning/traffic/patience.py`) is from 0 to 1. It points to the
+    left of the route by `turn_rad`.
     """
 
     s_m: float
@@ -110,6 +112,7 @@ class EgoOnRoad:
     speed_mps: float
     impatience: float = 0.0
     time_s: float = 0.0
+    turn_rad: float = 0.0
 
     @property
     def is_brisk(self) -> bool:

@@ -14,7 +14,16 @@ from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, ObjectKind, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
-from planning.local.found_way import BACK_ON_ROUTE, SOON, goes_on, held_offset, schedule, undecided, waits_at
+from planning.local.found_way import (
+    BACK_ON_ROUTE,
+    SOON,
+    back_to_lane,
+    goes_on,
+    held_offset,
+    schedule,
+    undecided,
+    waits_at,
+)
 from planning.local.hurry import HurryMemory, followers, update_hurry
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
@@ -23,6 +32,7 @@ from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shif
 from planning.local.pulling_out import PullingOut
 from planning.local.road import Beside, RoadLayout, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
+from planning.local.swinging_out import SwingOut, is_clear
 from planning.local.yielding import with_followers_slowing, with_yielding
 from planning.reference_path import Route
 from planning.speed import Motion
@@ -60,6 +70,9 @@ _KEPT_STEPS = 6
 again at once.
 """
 
+_STANDS_MPS = 0.3
+"""A slower ego may swing out around what is close before it."""
+
 _SLOWER_MPS = 1.5
 """The ego slows down for a plan that is slower than it by more than this after a second."""
 
@@ -96,7 +109,8 @@ class LocalPath:
     `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
     those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
     those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
-    those that stand for good. An ego that `pulls_out` comes from the side of the road.
+    those that stand for good. An ego that `pulls_out` comes from the side of the road. `room_m` is the gap between the
+    ego's front and the first that stands before it and that it wants to pass.
     """
 
     route: Route
@@ -112,6 +126,7 @@ class LocalPath:
     clear_of: frozenset[int] = frozenset()
     obstacles: frozenset[int] = frozenset()
     pulls_out: bool = False
+    room_m: float = float("inf")
 
     @property
     def waits_to_pass(self) -> bool:
@@ -145,6 +160,7 @@ class LocalPlanner:
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
         self._pulling_out = PullingOut(route, self._layout, body)
+        self._swing_out = SwingOut(route, self._layout, body)
 
     def plan(
         self,
@@ -196,6 +212,8 @@ class LocalPlanner:
             profile.take_over(found, start, rows)
         else:
             found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
+            if not goes_on(found) and ego.speed_mps < _STANDS_MPS:
+                found = self._swing(road, ego) or found
         self._let_by = let_by
         waits_s_m = self._gives_up_at(found, ego)
         if waits_s_m is None:
@@ -215,10 +233,17 @@ class LocalPlanner:
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
             *schedule(found, start, ways, timed_to_s_m),
             let_by,
-            frozenset(way.one.item.track_id for way in ways if profile.is_clear_of(way)),
+            frozenset(way.one.item.track_id for way in ways if self._is_clear_of(way, ego)),
             standing.obstacles,
             pulls_out,
+            min(self._gaps_m(reasons, ego), default=float("inf")),
         )
+
+    def _gaps_m(self, reasons: list[OnRoad], ego: EgoOnRoad) -> list[float]:
+        """The gaps between the ego's front and those of `reasons` that stand in its lane before it."""
+        front_m = ego.s_m + self._body.front_m
+        gaps_m = (float(way.s_m[0] - way.half_s_m[0]) - front_m for way in reasons if not way.is_moving)
+        return [gap_m for gap_m in gaps_m if gap_m > -1.0]
 
     def _gives_up_at(self, found: LatticePath, ego: EgoOnRoad) -> float | None:
         """Where the ego halts in the oncoming lane, if there is no way on: the others can stop before it."""
@@ -289,7 +314,7 @@ class LocalPlanner:
         Where neither lasts to the end, the ego stays in its lane, or else on the old path.
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
+        along = self._cells.build(self._beside_swing(road, start), start, self._profile.at(s), TIGHT, only_centre=True)
         old = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=start.is_brisk)
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
@@ -306,9 +331,39 @@ class LocalPlanner:
         if old.is_complete:
             return old
         if abs(start_offset_m) > IN_LANE_M + COLUMN_M:
-            return old if self._is_through(start) else self._stay_aside(road, start, start_offset_m, rows) or old
+            find = self._go_back if self._is_through(start) else self._stay_aside
+            return find(road, start, start_offset_m, rows) or old
         self._profile.take_over(BACK_ON_ROUTE, start, rows)
         return BACK_ON_ROUTE
+
+    def _swing(self, road: RoadAhead, ego: EgoOnRoad) -> LatticePath | None:
+        """A way that swings out around the obstacles close before the ego, which is then the profile; or None."""
+        s = ego.s_m + np.arange(CELLS, dtype=np.float64)
+        before_m = self._profile.offset_m.copy()
+        for swing in self._swing_out.swings(road.reasons, ego):
+            self._profile.take_exactly(swing.s_m, swing.offset_m)
+            self._swing_out.begin(swing)
+            ahead = self._beside_swing(road, ego)
+            cells = self._cells.build(ahead, ego, self._profile.at(s), TIGHT, only_centre=True)
+            found = search(cells, CENTRE, ego.speed_mps, self._memory, is_brisk=ego.is_brisk)
+            if goes_on(found):
+                return found
+            self._profile.offset_m[:] = before_m
+            self._swing_out.end()
+        return None
+
+    def _beside_swing(self, road: RoadAhead, ego: EgoOnRoad) -> RoadAhead:
+        """`road` without the standing ones that an ego which swings out does not touch: that was checked exactly."""
+        if not self._swing_out.is_on(ego):
+            return road
+        return replace(road, ways=[way for way in road.ways if way.is_moving or not self._is_clear_of(way, ego)])
+
+    def _is_clear_of(self, way: OnRoad, ego: EgoOnRoad) -> bool:
+        """Whether the ego's path leads past a road user that stays where it is now."""
+        if self._swing_out.is_on(ego):
+            rows = slice(self._route.row_at(ego.s_m), self._route.row_at(ego.s_m + CELLS) + 1)
+            return is_clear(self._route.s_m[rows], self._profile.offset_m[rows], way, self._body)
+        return self._profile.is_clear_of(way)
 
     def _stay_aside(self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath | None:
         """The way that keeps the ego as far aside as it is, and leads back then; None where it is not free either.
@@ -325,6 +380,19 @@ class LocalPlanner:
             return None
         self._profile.take_over(held, start, rows)
         return found
+
+    def _go_back(self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath | None:
+        """The way out of the oncoming lane, as soon as nothing stands in between; None before."""
+        before_m = self._profile.offset_m.copy()
+        self._profile.take_over(back_to_lane(start, start_offset_m), start, rows)
+        ahead = slice(self._route.row_at(start.s_m), rows.stop)
+        s_m, offset_m = self._route.s_m[ahead], self._profile.offset_m[ahead]
+        if not all(way.is_moving or is_clear(s_m, offset_m, way, self._body) for way in road.ways):
+            self._profile.offset_m[:] = before_m
+            return None
+        s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        cells = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
+        return search(cells, CENTRE, start.speed_mps, self._memory)
 
     def _looks_for_room(self, s_m: Float) -> bool:
         """Whether a lane in the ego's direction lies beside it, and it is time to look for a gap there again."""

@@ -92,6 +92,11 @@ class OffsetProfile:
             wanted = _smooth(wanted, max(keep, 3), spacing_m, wavelength_m)
         self.offset_m[rows], self.offset_m[rows.stop :] = wanted, 0.0
 
+    def take_exactly(self, s_m: Float, offset_m: Float) -> None:
+        """Make offsets (N,) at arc lengths (N,) the new profile from the first on, without smoothing."""
+        first, s = int(np.searchsorted(self._route.s_m, s_m[0])), self._route.s_m
+        self.offset_m[first:] = np.interp(s[first:], s_m, offset_m, right=0.0)
+
     def take_over_if_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
         """Make the found way the new profile, if the ego can follow it, if need be with softer bends."""
         before_m = self.offset_m.copy()

@@ -1,0 +1,72 @@
+"""Closed loop: an ego that is stuck before an oncoming driver, who stops before it, backs up and lets it pass."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from av_core.types import Manoeuvre, Pose2D, TrackedObject
+from tests.control.vehicle_model import VehicleState
+from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive, follow_mps2
+from tests.planning.local.test_passing import clearance_m, manoeuvres, outline, two_way_road
+from tests.planning.test_traffic import vehicle
+
+SPEED_MPS, SEEN_M, LENGTH_M, WIDTH_M = 11.0, 50.0, 4.5, 1.9
+OBSTACLE = replace(vehicle(1, 45.0, 0.0, 0.0, 0.0), length_m=18.0)
+
+
+class Oncoming:
+    """Drivers in a row who come the other way, and stop before an ego in their lane; the ego sees those near it."""
+
+    def __init__(self, first_m: float, headway_s: float, count: int) -> None:
+        self._x_m = first_m + np.arange(count) * headway_s * SPEED_MPS
+        self._speed_mps = np.full(count, SPEED_MPS)
+        self._seen: dict[float, tuple[TrackedObject, ...]] = {}
+        self._ego_x_m = 0.0
+
+    def step(self, ego: VehicleState) -> None:
+        """Drive on for one step; the ego is where it is now."""
+        self._ego_x_m = ego.x_m
+        ahead_m = np.append(-np.inf, self._x_m[:-1]) + LENGTH_M
+        ahead_mps = np.append(SPEED_MPS, self._speed_mps[:-1])
+        centre_m = CAR.rear_axle_to_centre_m
+        x_m, y_m = ego.x_m + centre_m * np.cos(ego.yaw_rad), ego.y_m + centre_m * np.sin(ego.yaw_rad)
+        body = outline(x_m, y_m, ego.yaw_rad, CAR.length_m, CAR.width_m)
+        in_lane = body[np.abs(body[:, 1] - 3.5) < 0.5 * WIDTH_M + 0.2]
+        if len(in_lane):
+            front_m = float(in_lane[:, 0].max()) + 0.5 * LENGTH_M
+            comes = (self._x_m > front_m) & (front_m > ahead_m)
+            ahead_m, ahead_mps = np.where(comes, front_m, ahead_m), np.where(comes, 0.0, ahead_mps)
+        accel = np.clip(follow_mps2(self._speed_mps, SPEED_MPS, self._x_m - ahead_m, ahead_mps, 2.0), -8.0, 2.0)
+        self._speed_mps = np.maximum(self._speed_mps + accel * DT_S, 0.0)
+        self._x_m = self._x_m - self._speed_mps * DT_S
+
+    def seen(self, time_s: float) -> tuple[TrackedObject, ...]:
+        if time_s not in self._seen:
+            near = np.flatnonzero(np.abs(self._x_m - self._ego_x_m) < SEEN_M).tolist()
+            cars = (vehicle(10 + n, float(self._x_m[n]), 3.5, np.pi, float(self._speed_mps[n])) for n in near)
+            self._seen[time_s] = (OBSTACLE, *cars)
+        return self._seen[time_s]
+
+
+def meet(oncoming: Oncoming, seconds: float) -> Log:
+    planner = ScenePlanner(two_way_road())
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(200.0, 0, 0))
+    return drive(planner, seconds, 0.0, objects=oncoming.seen, watch=oncoming.step)
+
+
+def test_an_ego_before_an_oncoming_driver_backs_up_and_passes_later() -> None:
+    oncoming = Oncoming(first_m=95.0, headway_s=6.0, count=3)
+    log = meet(oncoming, 60.0)
+    assert Manoeuvre.BACK_UP in manoeuvres(log), "they met"
+    assert log.column(3).min() < -0.5
+    assert log.has_arrived
+    assert clearance_m(log, oncoming.seen) > 0.3
+
+
+def test_an_ego_that_just_waits_stays_where_it_is() -> None:
+    oncoming = Oncoming(first_m=60.0, headway_s=2.5, count=20)
+    log = meet(oncoming, 30.0)
+    assert Manoeuvre.BACK_UP not in manoeuvres(log)
+    assert log.column(3).min() > -0.05
