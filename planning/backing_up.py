@@ -40,18 +40,18 @@ _DONE_M = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the ego stands with respect to its route: how far beside it, and turned to the left of it by how much; and
+    """Where the ego stands on its route: how far beside it, and turned to the left of it by how much; and
     the gap to what it wants to pass."""
 
     cross_track_m: float
     turn_rad: float
     room_m: float
-    is_in_oncoming_lane: bool
+    is_in_their_way: bool
     waits_to_pass: bool
 
     @property
     def is_stuck(self) -> bool:
-        return self.waits_to_pass and (self.room_m < _NEAR_M or self.is_in_oncoming_lane)
+        return self.waits_to_pass and (self.room_m < _NEAR_M or self.is_in_their_way)
 
 
 class BackingUp:

@@ -59,8 +59,8 @@ _GRID_M = 0.5
 _TURN_RADIUS_M, _STEER_SHARE = 6.5, 0.8
 """Radius of the tightest bend of a plan, and the share of the largest steer that it uses at most."""
 
-_OUT_M = 0.5
-"""An ego so far beside its route is on its way out of its lane."""
+_OUT_M, _TURNED_RAD = 0.5, 0.15
+"""An ego so far beside its route, or so turned, is on its way out of its lane."""
 
 _SCHEDULE_SLACK_MPS = 0.5
 """How much faster than the search planned the ego may pass."""
@@ -258,7 +258,7 @@ def _turn_radius_m(vehicle: VehicleParameters) -> float:
 
 def _where(local: LocalPath, at: RouteProgress) -> Where:
     """Where the ego stands, for the decision to back up."""
-    is_out = local.manoeuvre is Manoeuvre.PASS_THROUGH_ONCOMING_LANE and abs(at.cross_track_m) > _OUT_M
+    is_out = local.faces_oncoming and (abs(at.cross_track_m) > _OUT_M or abs(at.heading_error_rad) > _TURNED_RAD)
     return Where(
         at.cross_track_m, at.heading_error_rad, local.room_m, is_out, local.waits_to_pass and not local.pulls_out
     )

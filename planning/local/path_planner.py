@@ -110,7 +110,8 @@ class LocalPath:
     those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
     those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
     those that stand for good. An ego that `pulls_out` comes from the side of the road. `room_m` is the gap between the
-    ego's front and the first that stands before it and that it wants to pass.
+    ego's front and the first that stands before it and that it wants to pass. Where the lane beside is an oncoming one,
+    the ego `faces_oncoming`.
     """
 
     route: Route
@@ -127,6 +128,7 @@ class LocalPath:
     obstacles: frozenset[int] = frozenset()
     pulls_out: bool = False
     room_m: float = float("inf")
+    faces_oncoming: bool = False
 
     @property
     def waits_to_pass(self) -> bool:
@@ -237,6 +239,7 @@ class LocalPlanner:
             standing.obstacles,
             pulls_out,
             min(self._gaps_m(reasons, ego), default=float("inf")),
+            self._has_oncoming_lane(np.array([ego.s_m])),
         )
 
     def _gaps_m(self, reasons: list[OnRoad], ego: EgoOnRoad) -> list[float]:
