@@ -8,30 +8,21 @@
 
 constexpr float AV_LOG2_E = 1.4426950408889634f;
 
-// Stores two floats where `own` lies in block `rank` of the cluster.
-__device__ inline void av_store_to_block(float2* own, int rank, float2 value) {
+// Stores two floats where `own` lies in block `rank` of the cluster; their bytes arrive there where `barrier` lies. The launch
+// must have clusters: in one of single blocks the instruction is illegal.
+__device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
     asm volatile(
-        "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\tst.shared::cluster.v2.f32 [there], {%2, %3};\n\t}" ::
-            "r"(av_shared_address_of(own)),
-        "r"(rank), "f"(value.x), "f"(value.y)
+        "{\n\t.reg .b32 there, then;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 then, %1, %2;\n\t"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [then];\n\t}" ::"r"(
+            av_shared_address_of(own)),
+        "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
         : "memory");
 }
-// As `av_arrive_at`, and shows what this warp has stored to that block before.
-__device__ inline void av_arrive_showing_at(uint64_t* barrier, int rank) {
-    asm volatile(
-        "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n\t}" ::"r"(av_shared_address_of(barrier)),
-        "r"(rank)
-        : "memory");
-}
-// Waits for a phase, and sees what other blocks have stored before they arrived.
-__device__ inline void av_wait_for_cluster_phase(uint64_t* barrier, unsigned parity) {
-    asm volatile(
-        "{\n\t.reg .pred done;\n\tagain:\n\t"
-        "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 done, [%0], %1;\n\t@!done bra again;\n\t}" ::"r"(
-            av_shared_address_of(barrier)),
-        "r"(parity)
-        : "memory");
+// e^x for x <= 0, by the instruction for powers of two. It makes 0 of all below 2^-126, so 2^24 times the power is computed.
+__device__ inline float av_power_of_less(float x) {
+    float power;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * AV_LOG2_E + 24.0f));
+    return power * 0x1p-24f;
 }
 __device__ inline float av_sum_of_quad(float x) {
     x += __shfl_xor_sync(AV_FULL_WARP, x, 1);
@@ -62,7 +53,7 @@ struct av_softmax_of_rows {
 #pragma unroll
             for (int k = 0; k < COUNT / 2; ++k) {
                 float& x = sum[k / 2 * 4 + 2 * i + k % 2];
-                x = exp2f((x - from) * AV_LOG2_E);
+                x = av_power_of_less(x - from);
                 total += x;
             }
             greatest[i] = most;
@@ -114,13 +105,14 @@ template <class T> struct av_layer_norm_of_rows {
     template <int PARTS, int COLUMNS> __device__ void take(int i, const float2* statistics, int apart, int columns) {
         float middle = 0.0f, squares = 0.0f;
 #pragma unroll
-        for (int p = 0; p < PARTS; ++p) {  // Chan, Golub and LeVeque, 1979
-            const float before = float(min(columns, p * COLUMNS)), count = float(min(columns - p * COLUMNS, COLUMNS));
-            if (count <= 0.0f) break;
+        for (int p = 0; p < PARTS; ++p)
+            middle += statistics[p * apart].x * float(max(0, min(columns - p * COLUMNS, COLUMNS)));
+        middle /= float(columns);
+#pragma unroll
+        for (int p = 0; p < PARTS; ++p) {
             const float2 part = statistics[p * apart];
-            const float off = part.x - middle, share = count / (before + count);
-            middle += off * share;
-            squares += part.y + off * off * before * share;
+            const float off = part.x - middle, count = float(max(0, min(columns - p * COLUMNS, COLUMNS)));
+            if (count > 0.0f) squares += part.y + off * off * count;
         }
         mean[i] = middle, scale[i] = 1.0f / sqrtf(squares / float(columns) + epsilon);
     }
@@ -147,7 +139,7 @@ __device__ inline void av_multiply_rows(const av_tensor_map& a, const av_tensor_
     if (threadIdx.x == 0) {
         av_prefetch_map(a), av_prefetch_map(b);
         for (int s = 0; s < STAGES; ++s) av_barrier_init(&full[s], 1), av_barrier_init(&empty[s], 8);
-        for (int s = 0; s < 2; ++s) av_barrier_init(&known[s], 8 * BLOCKS);
+        for (int s = 0; s < 2; ++s) av_barrier_init(&known[s], 1);
         av_barriers_are_made();
     }
     av_cluster_barrier();
@@ -205,16 +197,22 @@ __device__ inline void av_multiply_rows(const av_tensor_map& a, const av_tensor_
             float2 statistic[2];
             rule.begin(sum, valid, statistic);
             float2* const all = statistics + count % 2 * PARTS * AV_BOX;
-            if (lane % 4 == 0) {
+            uint64_t* const barrier = &known[count % 2];
+            float2* const own = all + part * AV_BOX + own_row;
+            if constexpr (BLOCKS == 1) {
+                if (lane % 4 == 0) own[0] = statistic[0], own[8] = statistic[1];
+                av_meet(3, 256);
+            } else {
+                if (threadIdx.x == 128) av_arrive_expecting(barrier, PARTS * AV_BOX * int(sizeof(float2)));
+                if (lane % 4 == 0) {
 #pragma unroll 1  // their addresses would take registers
-                for (int block = 0; block < BLOCKS; ++block) {
-                    av_store_to_block(all + part * AV_BOX + own_row, block, statistic[0]);
-                    av_store_to_block(all + part * AV_BOX + own_row + 8, block, statistic[1]);
+                    for (int block = 0; block < BLOCKS; ++block) {
+                        av_send_to_block(own, barrier, block, statistic[0]);
+                        av_send_to_block(own + 8, barrier, block, statistic[1]);
+                    }
                 }
+                av_wait_for_phase(barrier, unsigned(count / 2 % 2));
             }
-            __syncwarp();
-            if (lane < BLOCKS) av_arrive_showing_at(&known[count % 2], lane);
-            av_wait_for_cluster_phase(&known[count % 2], unsigned(count / 2 % 2));
 #pragma unroll
             for (int i = 0; i < 2; ++i) rule.template take<PARTS, COLUMNS>(i, all + own_row + 8 * i, AV_BOX, columns);
             av_store_squares_by_engine<T, COLUMNS>(
