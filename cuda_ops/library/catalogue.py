@@ -6,6 +6,7 @@ from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
 from cuda_ops.library.matmul.ladder import MATMUL
+from cuda_ops.library.matmul_batches.ladder import MATMUL_BATCHES, MATMUL_HALF_BATCHES
 from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
@@ -52,4 +53,6 @@ LADDERS = (
     MATMUL_SILU,
     MATMUL_SOFTMAX,
     MATMUL_LAYER_NORM,
+    MATMUL_BATCHES,
+    MATMUL_HALF_BATCHES,
 )

@@ -37,13 +37,41 @@ ALL_ELEMENTS = (*ELEMENTS, FLOAT8, INT8)
 
 
 @dataclass(frozen=True, slots=True)
+class Batch:
+    """`count` products at once, each alpha a b + beta c; a matrix that is shared serves all of them."""
+
+    count: int = 1
+    alpha: float = 1.0
+    beta: float = 0.0
+    a_is_shared: bool = False
+    b_is_shared: bool = False
+
+
+ONE = Batch()
+"""A product by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A convolution as a product: of pictures whose pixels lie as rows of `channels`, and windows of so many taps."""
+
+    pictures: int
+    height: int
+    width: int
+    channels: int
+    taps_high: int
+    taps_wide: int
+
+
+@dataclass(frozen=True, slots=True)
 class Problem:
     """One call of an operator: `rows` rows of `columns` elements; a flat array is one row.
 
     Every row of every array begins at a multiple of `lanes` elements, and `columns` is a multiple of `lanes` unless the
     operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90. A product of matrices has
     `rows` x `depth` and `depth` x `columns` elements as its arguments `a` and `b`; a transposed one lies in memory with
-    its columns, not its rows, one behind the other.
+    its columns, not its rows, one behind the other. `batch` says how many such products there are; `window`
+    that `a` is read from pictures, of which each pixel is a row.
     """
 
     element: Element
@@ -55,6 +83,8 @@ class Problem:
     depth: int = 0
     a_is_transposed: bool = False
     b_is_transposed: bool = False
+    batch: Batch = ONE
+    window: Window | None = None
 
     @property
     def count(self) -> int:

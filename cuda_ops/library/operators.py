@@ -8,6 +8,7 @@ from typing import Any
 from cuda_ops.library.activation.op import relu, relu_backward, sigmoid, sigmoid_backward
 from cuda_ops.library.add.op import add
 from cuda_ops.library.matmul.op import matmul
+from cuda_ops.library.matmul_batches.op import matmul_batches, matmul_half_batches
 from cuda_ops.library.matmul_fused.op import matmul_relu, matmul_residual, matmul_silu
 from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.matmul_parts.op import matmul_parts
@@ -52,4 +53,6 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "matmul_silu": matmul_silu,
     "matmul_softmax": matmul_softmax,
     "matmul_layer_norm": matmul_layer_norm,
+    "matmul_batches": matmul_batches,
+    "matmul_half_batches": matmul_half_batches,
 }

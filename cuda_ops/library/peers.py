@@ -28,6 +28,15 @@ def _fused(
     return made if residual is None else made + residual
 
 
+def _batches(
+    a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None, alpha: float = 1.0, beta: float = 1.0
+) -> torch.Tensor:
+    """`torch.baddbmm` or `torch.addmm` where something is added."""
+    if c is None:
+        return torch.matmul(a, b) if alpha == 1.0 else alpha * torch.matmul(a, b)
+    return (torch.baddbmm if a.dim() == 3 else torch.addmm)(c, a, b, beta=beta, alpha=alpha)
+
+
 def _multiply_tf32(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     allowed, torch.backends.cuda.matmul.allow_tf32 = torch.backends.cuda.matmul.allow_tf32, True
     try:
@@ -90,6 +99,10 @@ TORCH: dict[str, Callable[..., Any]] = {
     "matmul_silu": lambda a, b, *parts: _fused(functional.silu, a, b, *parts),
     "matmul_softmax": lambda a, b: functional.softmax(torch.mm(a, b), -1),
     "matmul_layer_norm": lambda a, b: functional.layer_norm(torch.mm(a, b), b.shape[1:], None, None, EPSILON),
+    "matmul_batches": _batches,
+    "matmul_half_batches": lambda a, b, bias=None, *more: (
+        _batches(a, b, *more) if bias is None else _batches(a, b, *more) + bias
+    ),
     "matmul_int8": lambda a, b: torch._int_mm(a, b) if a.dtype == torch.int8 else torch.mm(a, b),
 }
 

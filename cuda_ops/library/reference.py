@@ -48,6 +48,21 @@ def matmul_half(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> 
     return (exact if bias is None else exact + bias.double()).to(a.dtype)
 
 
+def matmul_batches(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None,
+    c: torch.Tensor | None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+) -> torch.Tensor:
+    """alpha a b + `bias` for each column + beta c, of matrices or batches of them."""
+    exact = alpha * (a.double() @ b.double())
+    if bias is not None:
+        exact = exact + bias.double()
+    return (exact if c is None else exact + beta * c.double()).to(a.dtype).contiguous()
+
+
 def matmul_scaled(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None, scale_b: torch.Tensor | None
 ) -> torch.Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Problem
+from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Batch, Problem
 
 FLOAT32_LANES = 128
 """Multiply-adds of float32 that one processor (SM) begins per clock, of sm_86 and later (sm_75 and sm_80: 64)."""
@@ -105,11 +105,11 @@ def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
 
 def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
     """The fastest version at each size, in the order of the catalogue, types and columns."""
-    fastest: dict[tuple[str, str, int, int, int], dict[str, Any]] = {}
+    fastest: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in (row for run in runs for row in rows_of(run)):
         if not row["contender"].startswith("v") or row["tb_per_s"] is None:
             continue
-        key = row["operator"], row["element"], row["rows"], row["columns"], row.get("depth", 0)
+        key = row["operator"], row["element"], row["rows"], row["columns"], row.get("depth", 0), _batch(row)
         if key not in fastest or row["tb_per_s"] > fastest[key]["tb_per_s"]:
             fastest[key] = row
     order = [ladder.name for ladder in LADDERS]
@@ -117,11 +117,15 @@ def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
     return sorted(made, key=lambda point: (order.index(point.operator), point.element, point.columns))
 
 
+def _batch(row: dict[str, Any]) -> Batch:
+    return Batch(row.get("pairs", 1), 1.0, float(row.get("has_sum", False)))
+
+
 def _point(row: dict[str, Any]) -> Point:
     ladder = next(ladder for ladder in LADDERS if ladder.name == row["operator"])
     element = next(element for element in ALL_ELEMENTS if element.name == row["element"])
     lanes, depth = PACK_BYTES // element.size_bytes, row.get("depth", 0)
-    problem = Problem(element, row["rows"], row["columns"], lanes, 90, depth=depth)
+    problem = Problem(element, row["rows"], row["columns"], lanes, 90, depth=depth, batch=_batch(row))
     intensity = ladder.operations(problem) / ladder.moved_bytes(problem)
     size = problem.rows, problem.columns, depth
     rate = row["tb_per_s"]

@@ -10,7 +10,18 @@ import torch
 from torch.autograd import forward_ad
 
 from cuda_ops.errors import CudaOpsError
-from cuda_ops.library.ladder import ALL_ELEMENTS, ELEMENTS, Element, Ladder, Problem, lanes_for, line_of
+from cuda_ops.library.ladder import (
+    ALL_ELEMENTS,
+    ELEMENTS,
+    ONE,
+    Batch,
+    Element,
+    Ladder,
+    Problem,
+    Window,
+    lanes_for,
+    line_of,
+)
 from cuda_ops.library.recorder import Control, Launch, record
 from cuda_ops.runtime.gpu import GpuLauncher, launcher, why_no_gpu
 from cuda_ops.runtime.launcher import Ptr, TensorMap
@@ -60,17 +71,22 @@ def run(
     absent: tuple[str, ...] = (),
     depth: int = 0,
     transposed: tuple[bool, bool] = (False, False),
+    batch: Batch = ONE,
+    window: Window | None = None,
 ) -> None:
     """Run version `version` (0: the fastest) on dense arrays at `addresses`, in the ladder's order.
 
     `x` is one of them, for their type and device. An array named in `absent` has the address 0. A flat operator has
-    one row, and a product of matrices a depth; `transposed` says whether `a` and `b` lie in memory by columns.
+    one row, and a product of matrices a depth; `transposed` says whether `a` and `b` lie in memory by columns, `batch`
+    how many there are.
     """
     low = 0
     for address in addresses:
         low |= address
     device = x.get_device()
-    start = prepare(ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent, depth, transposed)
+    start = prepare(
+        ladder, version, x.dtype, rows, columns, low & 15, device, epsilon, absent, depth, transposed, batch, window
+    )
     if device == torch._C._cuda_getDevice():
         start(*addresses)
     else:
@@ -91,6 +107,8 @@ def prepare(
     absent: tuple[str, ...],
     depth: int = 0,
     transposed: tuple[bool, bool] = (False, False),
+    batch: Batch = ONE,
+    window: Window | None = None,
 ) -> Start:
     """The launches of a version for these sizes, ready to be started.
 
@@ -100,7 +118,7 @@ def prepare(
     element = ELEMENT_OF[dtype]
     line = None if ladder.is_flat else line_of(rows, columns, depth, transposed)
     lanes = lanes_for(element, [misaligned], line)
-    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth, *transposed)
+    problem = Problem(element, rows, columns, lanes, architecture(device), epsilon, depth, *transposed, batch, window)
     chosen = ladder.choose(problem, version or None)
     enter_context(device)
     with torch.cuda.device(device):
@@ -175,22 +193,27 @@ def check_like(operator: str, name: str, tensor: torch.Tensor, x: torch.Tensor, 
         )
 
 
-def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
-    """Raises `CudaOpsError` unless `a` and `b` are matrices that can be multiplied, of one of the dtypes `allowed`."""
+def check_dtype(operator: str, a: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
+    """Raises `CudaOpsError` unless the first matrix has one of the dtypes `allowed`."""
     if a.dtype not in allowed:
         names = [str(dtype).removeprefix("torch.") for dtype in (a.dtype, *allowed)]
         verb = "is" if len(allowed) == 1 else "are"
         raise CudaOpsError(f"{operator}: a is {names[0]}, allowed {verb} {' and '.join(names[1:])}")
+
+
+def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
+    """Raises `CudaOpsError` unless `a` and `b` are matrices that can be multiplied, of one of the dtypes `allowed`."""
+    check_dtype(operator, a, allowed)
     if a.dim() != 2 or b.dim() != 2:
         raise CudaOpsError(f"{operator}: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
     check_like(operator, "b", b, a, (a.shape[1], b.shape[1]))
 
 
 def as_it_lies(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """The matrix, copied unless its rows or its columns lie one behind the other; and whether it is its columns."""
+    """The matrix, or several, copied unless rows or columns lie one behind the other; and whether it is the columns."""
     if x.is_contiguous():
         return x, False
-    return (x, True) if x.T.is_contiguous() else (x.contiguous(), False)
+    return (x, True) if x.mT.is_contiguous() else (x.contiguous(), False)
 
 
 def scratch_for(ladder: Ladder, problem: Problem, device: Any) -> dict[str, torch.Tensor]:

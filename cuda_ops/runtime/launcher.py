@@ -52,6 +52,8 @@ class TensorMap:
     columns: int
     box_rows: int
     box_columns: int
+    more: tuple[tuple[int, int], ...] = ()
+    """Of an array with further dimensions, outside the rows, their sizes and the box's, from the third one on."""
 
 
 SWIZZLE_BYTES = 128

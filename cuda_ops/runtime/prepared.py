@@ -6,6 +6,7 @@ import ctypes
 import struct
 from collections.abc import Sequence
 from functools import cache
+from math import prod
 from typing import Any
 
 import torch
@@ -70,16 +71,19 @@ class _Map:
     def point_to(self, address: int) -> None:
         """Raises `CudaOpsError` with the driver's code where it does not take the matrix."""
         one = self._matrix
-        sizes = (ctypes.c_uint64 * 2)(one.columns, one.rows)
-        pitch_bytes = (ctypes.c_uint64 * 1)(one.columns * one.element_bytes)
-        box, steps = (ctypes.c_uint32 * 2)(one.box_columns, one.box_rows), (ctypes.c_uint32 * 2)(1, 1)
+        lengths = [one.columns, one.rows, *(size for size, _ in one.more)]
+        rank = len(lengths)
+        pitches = [one.element_bytes * prod(lengths[:number]) for number in range(1, rank)]
+        sizes, pitches_bytes = (ctypes.c_uint64 * rank)(*lengths), (ctypes.c_uint64 * (rank - 1))(*pitches)
+        box = (ctypes.c_uint32 * rank)(one.box_columns, one.box_rows, *(size for _, size in one.more))
+        steps = (ctypes.c_uint32 * rank)(*[1] * rank)
         error = _encode_map()(
             self.place,
             MAP_TYPES[one.element_bytes],
-            2,
+            rank,
             address,
             sizes,
-            pitch_bytes,
+            pitches_bytes,
             box,
             steps,
             0,

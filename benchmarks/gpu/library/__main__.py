@@ -24,6 +24,7 @@ from benchmarks.gpu.library.compiling import compile_all, compile_peers, compile
 from benchmarks.gpu.library.shapes import (
     Case,
     backward_cases,
+    batch_product_cases,
     cases,
     fused_product_cases,
     half_product_cases,
@@ -283,6 +284,7 @@ def main() -> None:
     )
     kind.add_argument("--half-products", action="store_true", help="the products of half-precision matrices")
     kind.add_argument("--tensor-products", action="store_true", help="those of TF32, in parts, and of 8-bit matrices")
+    kind.add_argument("--batch-products", action="store_true", help="batches of products, with factors")
     kind.add_argument("--fused-products", action="store_true", help="those with what follows them in one kernel")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
     arguments = parser.parse_args()
@@ -302,6 +304,8 @@ def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
         return backward_cases
     if arguments.products:
         return product_cases
+    if arguments.batch_products:
+        return batch_product_cases
     if arguments.fused_products:
         return fused_product_cases
     if arguments.tensor_products:

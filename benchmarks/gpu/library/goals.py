@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any
 
+from benchmarks.gpu.library.records import variant_of
 from benchmarks.gpu.library.shapes import RAGGED_SIZES
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
@@ -65,8 +66,8 @@ PRODUCT_GOALS = {
     ("matmul_half", "bfloat16", ""): {2048: 0.97, 4096: 0.97, 8192: 0.97},
     ("matmul_parts", "float32", ""): {4096: 1.95, 8192: 1.95},
     ("matmul_tf32", "float32", ""): {4096: 0.97, 8192: 0.97},
-    ("matmul_fp8", "float8_e4m3fn", "b"): {4096: 0.95, 8192: 0.95},
-    ("matmul_int8", "int8", "b"): {4096: 1.29, 8192: 1.48},
+    ("matmul_fp8", "float8_e4m3fn", "b transposed"): {4096: 0.95, 8192: 0.95},
+    ("matmul_int8", "int8", "b transposed"): {4096: 1.29, 8192: 1.48},
 }
 """Speed of a product of square matrices, as a multiple of cuBLAS's, by operator, type, what is transposed, and size.
 
@@ -147,18 +148,18 @@ def products_table(runs: Sequence[Figures]) -> str:
         name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
         if name is not None:
             size = row["rows"], row["columns"], row["depth"]
-            key = row["operator"], row["element"], size, row.get("transposed", "")
+            key = row["operator"], row["element"], size, variant_of(row)
             found.setdefault(key, {})[name] = row["tflop_per_s"]
     lines = []
-    for (operator, element, size, transposed), rates in found.items():
+    for (operator, element, size, variant), rates in found.items():
         if len(rates) < 2:
             continue  # the default version is a later one than those that were timed
         times = rates["ours"] / rates["cublas"]
-        goals = PRODUCT_GOALS.get((operator, element, transposed), {})
+        goals = PRODUCT_GOALS.get((operator, element, variant), {})
         goal = goals.get(size[0]) if len(set(size)) == 1 else None
         result = ("", "") if goal is None else (f"{goal:g}", "met" if times >= goal else "missed")
         cells = [f"{rates['ours']:.1f}", f"{rates['cublas']:.1f}", f"{times:.3f}"]
-        title = " x ".join(map(str, size)) + (f", {transposed} transposed" if transposed else "")
+        title = " x ".join(map(str, size)) + (f", {variant}" if variant else "")
         lines.append([f"[{operator}]({operator}.md)", element, title, *cells, *result])
     return rows(
         [

@@ -69,3 +69,10 @@ def _rows_of(tables: Rows) -> Rows:
 
 def _compact(value: Any) -> str:
     return json.dumps(rounded(value), separators=(",", ":"))
+
+
+def variant_of(row: dict[str, Any]) -> str:
+    """What a row's case has besides its size: which matrices lie transposed, or how many pairs there are."""
+    transposed, pairs = row.get("transposed", ""), row.get("pairs", 1)
+    parts = [f"{transposed} transposed"] * bool(transposed) + [f"{pairs} pairs"] * (pairs > 1)
+    return ", ".join([*parts, *["plus c"] * bool(row.get("has_sum"))])

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table, products_table, ragged_sentence
+from benchmarks.gpu.library.records import variant_of
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import Ladder
@@ -19,7 +20,7 @@ from cuda_ops.library.roofline import Point, Roof, points_of, roof_of, rows_of, 
 
 Figures = dict[str, Any]
 Size = tuple[int, int, int, str]
-"""Rows, columns, depth, and which matrices are transposed."""
+"""Rows, columns, depth, and what a case has besides."""
 PEERS = ("torch", "torch.compile")
 TEXT = """# Performance report of the operator library
 
@@ -56,7 +57,7 @@ class Entry:
 
     def add(self, row: dict[str, Any]) -> None:
         """Take a row in; of two of the default version at one size the first one counts, of peers the fastest."""
-        size = row["rows"], row["columns"], row.get("depth", 0), row.get("transposed", "")
+        size = row["rows"], row["columns"], row.get("depth", 0), variant_of(row)
         rate = row["tflop_per_s"] if self.ladder.is_product else row["tb_per_s"]
         self.rates.setdefault(size, {}).setdefault(row["contender"], rate)
         if row["contender"] in PEERS:
@@ -149,9 +150,9 @@ def _median(values: Sequence[int | None], unit: int = 1) -> str:
 
 
 def _named(size: Size) -> str:
-    *numbers, transposed = size
+    *numbers, variant = size
     text = " x ".join(str(number) for number in numbers if number)
-    return f"{text}, {transposed} transposed" if transposed else text
+    return f"{text}, {variant}" if variant else text
 
 
 def ladders_table(entries: Sequence[Entry]) -> str:
@@ -172,7 +173,7 @@ def sustained_table(runs: Iterable[Figures]) -> str:
     """What ran for seconds on end: rates, clock and power."""
     lines = []
     for row in (row for run in runs for row in run.get("sustained", [])):
-        size = row["rows"], row["columns"], row["depth"], row.get("transposed", "")
+        size = row["rows"], row["columns"], row["depth"], variant_of(row)
         readings = ("" if row[name] is None else f"{row[name] / unit:.0f}" for name, unit in READINGS)
         lines.append(
             [row["operator"], row["element"], _named(size), row["contender"], f"{row['tflop_per_s']:.1f}", *readings]

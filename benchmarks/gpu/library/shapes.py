@@ -11,9 +11,21 @@ from cuda_ops.library import flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, PACK_BYTES, Element, Ladder, Launch, Problem, Version, line_of
+from cuda_ops.library.ladder import (
+    BFLOAT16,
+    FLOAT32,
+    PACK_BYTES,
+    Batch,
+    Element,
+    Ladder,
+    Launch,
+    Problem,
+    Version,
+    line_of,
+)
 from cuda_ops.library.matmul import ladder as matmul
 from cuda_ops.library.matmul.ladder import MATMUL, Tile
+from cuda_ops.library.matmul_batches.ladder import MATMUL_BATCHES, MATMUL_HALF_BATCHES
 from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU
 from cuda_ops.library.matmul_half import ladder as matmul_half
 from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF
@@ -61,12 +73,18 @@ class Case:
     """Whether only the default version is timed."""
     is_sustained: bool = False
     """Whether it is also timed for seconds, while the card warms."""
+    pairs: int = 1
+    """Of a batch of products, how many."""
+    has_sum: bool = False
+    """Whether c is added to the products of a batch."""
 
     def title(self) -> str:
         return (
             f"{self.ladder.name} {self.element.name} {self.rows} x {self.columns}"
             + (f" x {self.depth}" if self.depth else "")
             + (f", {self.transposed} transposed" if self.transposed else "")
+            + (f", {self.pairs} pairs" if self.pairs > 1 else "")
+            + (", plus c" if self.has_sum else "")
         )
 
     def named(self) -> dict[str, Any]:
@@ -77,6 +95,8 @@ class Case:
             "columns": self.columns,
             **({"depth": self.depth} if self.depth else {}),
             **({"transposed": self.transposed} if self.transposed else {}),
+            **({"pairs": self.pairs} if self.pairs > 1 else {}),
+            **({"has_sum": True} if self.has_sum else {}),
         }
 
 
@@ -208,10 +228,32 @@ def fused_product_cases() -> Iterator[Case]:
             yield Case(ladder, BFLOAT16, size, size, depth=size)
 
 
+BATCH_SIZES = ((64, 512, 512, 512), (128, 1024, 1024, 64), (16, 2048, 2048, 128), (8, 2048, 2048, 2048))
+"""Pairs, rows, columns and depth of batches of products."""
+
+
+def batch_product_cases() -> Iterator[Case]:
+    """Batches of products, and one large product to which c is added."""
+    for ladder, element in ((MATMUL_BATCHES, FLOAT32), (MATMUL_HALF_BATCHES, BFLOAT16)):
+        for pairs, rows, columns, depth in BATCH_SIZES:
+            yield Case(ladder, element, rows, columns, depth=depth, pairs=pairs)
+        yield Case(ladder, element, 512, 512, depth=512, pairs=64, has_sum=True)
+        yield Case(ladder, element, 4096, 4096, depth=4096, has_sum=True)
+
+
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
     from cuda_ops.library.trial import random_inputs
 
+    if case.ladder in (MATMUL_BATCHES, MATMUL_HALF_BATCHES):
+        a, b = random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.pairs * case.depth)
+        matrices = [case.pairs] * (case.pairs > 1)
+        made = [a.reshape(*matrices, case.rows, case.depth), b.reshape(*matrices, case.depth, case.columns)]
+        if not case.has_sum:
+            return made
+        c = random_inputs(SOFTMAX, case.element, case.pairs * case.rows, case.columns, "cuda", seed)[0]
+        bias = [None] if case.ladder is MATMUL_HALF_BATCHES else []
+        return [*made, *bias, c.reshape(*matrices, case.rows, case.columns)]
     made = random_inputs(case.ladder, case.element, case.rows, case.columns, "cuda", seed, case.depth)
     if not case.ladder.is_product:
         return made
@@ -230,7 +272,9 @@ def problem_of(case: Case) -> Problem:
     lanes = PACK_BYTES // case.element.size_bytes
     while not case.ladder.is_flat and line_of(case.rows, case.columns, case.depth, transposed) % lanes:
         lanes //= 2
-    return Problem(case.element, case.rows, case.columns, lanes, architecture(0), EPSILON, case.depth, *transposed)
+    batch = Batch(case.pairs, 1.0, float(case.has_sum))
+    sizes = case.element, case.rows, case.columns, lanes, architecture(0), EPSILON, case.depth
+    return Problem(*sizes, *transposed, batch)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,18 @@ __device__ inline void av_copy_box(void* to, const av_tensor_map& map, int row, 
         "l"(reinterpret_cast<uint64_t>(&map)), "r"(column), "r"(row), "r"(av_shared_address_of(barrier))
         : "memory");
 }
+// One matrix of several that follow one another, whose number is the third dimension of the map.
+struct av_map_of_pair {
+    const av_tensor_map& map;
+    int number;
+};
+__device__ inline void av_copy_box(void* to, const av_map_of_pair& one, int row, int column, uint64_t* barrier) {
+    asm volatile(
+        "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" ::"r"(
+            av_shared_address_of(to)),
+        "l"(reinterpret_cast<uint64_t>(&one.map)), "r"(column), "r"(row), "r"(one.number), "r"(av_shared_address_of(barrier))
+        : "memory");
+}
 // The same for all blocks of the cluster whose bits are set: in each the box, and its bytes, arrive at the same places.
 __device__ inline void av_copy_box_to_many(void* to, const av_tensor_map& map, int row, int column, uint64_t* barrier,
                                            uint16_t blocks) {
@@ -71,6 +83,12 @@ __device__ inline void av_store_box(const av_tensor_map& map, int row, int colum
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
                      reinterpret_cast<uint64_t>(&map)),
                  "r"(column), "r"(row), "r"(av_shared_address_of(from))
+                 : "memory");
+}
+__device__ inline void av_store_box(const av_map_of_pair& one, int row, int column, const void* from) {
+    asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%1, %2, %3}], [%4];" ::"l"(
+                     reinterpret_cast<uint64_t>(&one.map)),
+                 "r"(column), "r"(row), "r"(one.number), "r"(av_shared_address_of(from))
                  : "memory");
 }
 __device__ inline void av_commit_boxes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }

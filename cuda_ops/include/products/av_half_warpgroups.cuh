@@ -18,8 +18,8 @@ template <class T> __device__ inline T* av_boxes_in(unsigned char* room) {
 }
 
 // Copies box `number` of a tile that begins at `first`, at `from` of the depth.
-template <bool IS_WIDE> struct av_box_copies {
-    const av_tensor_map& map;
+template <bool IS_WIDE, class M = av_tensor_map> struct av_box_copies {
+    const M& map;
     __device__ void one(void* to, int64_t first, int number, int from, uint64_t* barrier) const {
         const int side = int(first) + number * AV_BOX;
         av_copy_box(to, map, IS_WIDE ? from : side, IS_WIDE ? side : from, barrier);
@@ -77,23 +77,23 @@ __device__ inline void av_add_stored_group(float (&sum)[COUNT], const float* out
     }
 }
 
-// Stores 64 x COLUMNS results of a warpgroup by the copy engine, through two boxes in turn: `used` counts the boxes of all its
+// Stores 64 x COLUMNS results of a warpgroup by the copy engine, through BOXES boxes in turn: `used` counts the boxes of all its
 // tiles. Barrier `number` of the block is theirs. `square(j, values)` makes what this lane has of the j-th 8 columns, as
 // `av_store_square_of_sums` says; box by box, so that what it loads takes few registers. `ahead(box)` is called a box before.
 struct av_nothing_ahead {
     __device__ void operator()(int) const {}
 };
-template <class T, int COLUMNS, class F, class G = av_nothing_ahead>
-__device__ inline void av_store_squares_by_engine(const av_tensor_map& out, int64_t row, int64_t column, T* boxes, int number,
+template <class T, int COLUMNS, class M, int BOXES = 2, class F, class G = av_nothing_ahead>
+__device__ inline void av_store_squares_by_engine(const M& out, int64_t row, int64_t column, T* boxes, int number,
                                                   int& used, F square, G ahead = G{}) {
     const int lane = av_lane(), r = av_warp() % 4 * 16 + lane % 16;
     const bool is_first = threadIdx.x % 128 == 0;
     ahead(0);
 #pragma unroll
     for (int box = 0; box < COLUMNS / AV_BOX; ++box, ++used) {
-        T* const to = boxes + used % 2 * AV_BOX_ELEMENTS;
+        T* const to = boxes + used % BOXES * AV_BOX_ELEMENTS;
         if (box + 1 < COLUMNS / AV_BOX) ahead(box + 1);
-        if (is_first) av_wait_until_read<1>();
+        if (is_first) av_wait_until_read<BOXES - 1>();
         av_meet(number, 128);
 #pragma unroll
         for (int j = 0; j < 4; ++j) {
@@ -153,14 +153,25 @@ template <int BLOCKS> __device__ inline av_depth_part av_part_of_depth(int rank,
 
 // The walk along the depth by which a step lies at the same place in both matrices.
 struct av_same_place {
+    static constexpr bool HAS_MANY = false;
     __device__ int of_a(int from) const { return from; }
     __device__ int of_b(int from) const { return from; }
+};
+// The same for `count` pairs of matrices one after the other; a shared matrix belongs to all of them.
+struct av_many_pairs : av_same_place {
+    static constexpr bool HAS_MANY = true;
+    int count;
+    bool a_is_shared, b_is_shared;
+    __device__ av_many_pairs(int count, bool a_is_shared, bool b_is_shared)
+        : count(count), a_is_shared(a_is_shared), b_is_shared(b_is_shared) {}
+    __device__ int matrix_a(int pair) const { return a_is_shared ? 0 : pair; }
+    __device__ int matrix_b(int pair) const { return b_is_shared ? 0 : pair; }
 };
 
 // Three warpgroups with roles: one lets the copy engine fill stages, two multiply them. Each block computes tiles of 128 rows
 // and COLUMNS columns until none is left. BLOCKS blocks of a cluster compute tiles below each other: each brings its part of
-// the columns' boxes to all of them. `walk` says where the step `from` lies in each matrix. `store(sum, row, column, group)`
-// takes a warpgroup's sums. With FRESH, the tensor cores' sums are added to others every FRESH steps, and begin anew: theirs are
+// the columns' boxes to all of them. `walk` says where the step `from` lies in each matrix, and how many pairs of matrices there
+// are. `store(sum, row, column, group)`, of several pairs `store(sum, row, column, group, pair)`, takes a warpgroup's sums. With FRESH, the tensor cores' sums are added to others every FRESH steps, and begin anew: theirs are
 // cut off, not rounded, after each product. The others are registers; or, with IN_MEMORY, what `store(..., adds)` has stored.
 // S is the type of sums.
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int FRESH = 0,
@@ -179,19 +190,38 @@ __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_ten
     }
     if constexpr (BLOCKS == 1) __syncthreads();
     else av_cluster_barrier();
-    const int64_t tiles = av_tile_count(AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+    const int64_t each = av_tile_count(AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+    int64_t tiles = each;
+    if constexpr (W::HAS_MANY) tiles *= walk.count;
+    const auto place = [&](int64_t number) {
+        return av_place_of_tile<GROUP>(W::HAS_MANY ? number % each : number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+    };
     av_stage_turn<STAGES> turn;
     if (group == 0) {
         av_keep_registers<40>();
         if (threadIdx.x == 0) {
             for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
-                const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+                const auto tile = place(number);
 #pragma unroll 1
                 for (int from = 0; from < depth; from += STEP, turn.next()) {
                     T* const to = stages + turn.stage * STAGE;
                     av_wait_for_phase(&empty[turn.stage], turn.parity ^ 1);
                     const int from_a = walk.of_a(from), from_b = walk.of_b(from);
                     av_arrive_expecting(&full[turn.stage], STAGE * int(sizeof(T)));
+                    if constexpr (W::HAS_MANY) {
+                        static_assert(BLOCKS == 1, "clusters multiply one pair");
+                        const int pair = int(number / each);
+                        const av_map_of_pair of_a{a, walk.matrix_a(pair)}, of_b{b, walk.matrix_b(pair)};
+#pragma unroll
+                        for (int i = 0; i < 2; ++i)
+                            av_box_copies<A_IS_WIDE, av_map_of_pair>{of_a}.one(to + i * BOX, tile.row, i, from_a,
+                                                                               &full[turn.stage]);
+#pragma unroll
+                        for (int j = 0; j < BOXES_B; ++j)
+                            av_box_copies<B_IS_WIDE, av_map_of_pair>{of_b}.one(to + (2 + j) * BOX, tile.column, j, from_b,
+                                                                               &full[turn.stage]);
+                        continue;
+                    }
 #pragma unroll
                     for (int i = 0; i < 2; ++i)
                         av_box_copies<A_IS_WIDE>{a}.one(to + i * BOX, tile.row, 2 * rank + i, from_a,
@@ -236,7 +266,7 @@ __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_ten
             release(turn.before());
         };
         for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
-            const auto tile = av_place_of_tile<GROUP>(number, AV_ROWS_OF_TWO * BLOCKS, COLUMNS, rows, columns);
+            const auto tile = place(number);
             if constexpr (IN_MEMORY) {
                 for (int begin = 0; begin < depth; begin += FRESH * STEP) {
                     multiply(begin, min(depth, begin + FRESH * STEP));
@@ -255,7 +285,9 @@ __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_ten
 #pragma unroll
                 for (int i = 0; i < COLUMNS / 2; ++i) sum[i] = total[i];
             }
-            if constexpr (!IN_MEMORY) store(sum, tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX, tile.column, group);
+            const int64_t row = tile.row + rank * AV_ROWS_OF_TWO + (group - 1) * AV_BOX;
+            if constexpr (W::HAS_MANY) store(sum, row, tile.column, group, int(number / each));
+            else if constexpr (!IN_MEMORY) store(sum, row, tile.column, group);
         }
     }
     if constexpr (BLOCKS > 1) av_cluster_barrier();  // no block may end while others write to its shared memory

@@ -42,6 +42,7 @@ __device__ inline void av_write_parts(const float* from, av_bf16* to, int rows, 
 
 // Six times along a depth: which parts of the two matrices, that lie one behind the other along it, are multiplied.
 struct av_six_pairs {
+    static constexpr bool HAS_MANY = false;
     static constexpr unsigned OF_A = 0x052, OF_B = 0x118;  // two bits for each pair: 2, 0, 1, 1, 0, 0 and 0, 2, 1, 0, 1, 0
     int depth;
     __device__ int of_a(int from) const { return from % depth + int(OF_A >> from / depth * 2 & 3u) * depth; }
@@ -50,6 +51,7 @@ struct av_six_pairs {
 
 // The same for one run of RUN of the depth after the other: all six pairs of a run, then those of the next.
 template <int RUN> struct av_six_pairs_of_runs {
+    static constexpr bool HAS_MANY = false;
     int depth;
     __device__ int place(int from, unsigned parts) const {
         const int begin = from / (6 * RUN) * RUN, length = min(RUN, depth - begin), within = from - 6 * begin;

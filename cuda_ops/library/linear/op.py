@@ -13,7 +13,7 @@ def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = No
     """`x` (..., inputs) times the transpose of `weight` (outputs, inputs), plus `bias` (outputs).
 
     In bfloat16 and float16 it is one launch (`matmul_half`), which reads the weight as it lies, and so is each gradient
-    of `x` and the weight. In float32 (`matmul`) the weight is copied first and the bias is added afterwards. Under
+    of `x` and the weight. So it is in float32 (`matmul`), but the bias is added afterwards. Under
     `torch.autocast` all three are cast, as torch does. Raises `CudaOpsError` for other dtypes or shapes.
     """
     device = x.device.type

@@ -149,11 +149,18 @@ template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS, bool A_IS_WI
     }
 };
 
+// What becomes of a pack of sums before it is stored: nothing.
+struct av_sums_themselves {
+    template <int LANES> __device__ av_pack<float, LANES> pack(const float* sums, int64_t) const {
+        return av_packed<float, LANES>(sums);
+    }
+};
+
 // Stores the part of a thread's sums that lies in `out`: packs of 4 rows and 4 columns, SPACING_ROWS and SPACING_COLUMNS
-// apart, from `row` and `column` on.
-template <int LANES, int SPACING_ROWS, int SPACING_COLUMNS, int ROWS, int COLUMNS>
+// apart, from `row` and `column` on. `end` makes each pack, for its place in `out`.
+template <int LANES, int SPACING_ROWS, int SPACING_COLUMNS, int ROWS, int COLUMNS, class End = av_sums_themselves>
 __device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* out, int64_t row, int64_t column, int rows,
-                                     int columns) {
+                                     int columns, End end = End{}) {
 #pragma unroll
     for (int i = 0; i < ROWS; ++i) {
         const int64_t r = row + i / 4 * SPACING_ROWS + i % 4;
@@ -161,20 +168,22 @@ __device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* o
 #pragma unroll
         for (int j = 0; j < COLUMNS; j += LANES) {
             const int64_t c = column + j / 4 * SPACING_COLUMNS + j % 4;
-            if (c < columns) av_store<float, LANES>(out + r * columns + c, av_packed<float, LANES>(sum[i] + j));
+            const int64_t place = r * columns + c;
+            if (c < columns) av_store<float, LANES>(out + place, end.template pack<LANES>(sum[i] + j, place));
         }
     }
 }
 
-// The kernel of versions 7 to 9; `buffers` has STAGES * Copies::FLOATS floats.
+// Tile `number` of the product, by a block: the kernel of versions 7 to 9. `buffers` has STAGES * Copies::FLOATS floats.
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, bool IS_SERPENTINE,
-          class Copies = av_tile_copies<LANES, ROWS, COLUMNS, DEPTH, ROWS / WARP_ROWS*(COLUMNS / WARP_COLUMNS) * 32>>
+          class Copies = av_tile_copies<LANES, ROWS, COLUMNS, DEPTH, ROWS / WARP_ROWS*(COLUMNS / WARP_COLUMNS) * 32>,
+          class End = av_sums_themselves>
 __device__ inline void av_multiply_by_warps(const float* a, const float* b, float* out, int rows, int columns, int depth,
-                                            float* buffers) {
+                                            float* buffers, unsigned number, End end = End{}) {
     constexpr int GROUP = 8;
     constexpr int EACH_ROWS = WARP_ROWS / 4, EACH_COLUMNS = WARP_COLUMNS / 8;
     const int across = (columns - 1) / COLUMNS + 1, down = (rows - 1) / ROWS + 1;
-    const int group = int(blockIdx.x / (unsigned(across) * GROUP)), inside = int(blockIdx.x % (unsigned(across) * GROUP));
+    const int group = int(number / (unsigned(across) * GROUP)), inside = int(number % (unsigned(across) * GROUP));
     const int high = min(GROUP, down - group * GROUP);
     const int64_t first_row = int64_t(group * GROUP + inside % high) * ROWS, first_column = int64_t(inside / high) * COLUMNS;
     const int lane = av_lane(), warp = av_warp();
@@ -211,5 +220,5 @@ __device__ inline void av_multiply_by_warps(const float* a, const float* b, floa
             av_add_products<IS_SERPENTINE>(of_a[k % 2], of_b[k % 2], sum);
         }
     }
-    av_store_sums<LANES, 16, 32>(sum, out, first_row + y, first_column + x, rows, columns);
+    av_store_sums<LANES, 16, 32>(sum, out, first_row + y, first_column + x, rows, columns, end);
 }

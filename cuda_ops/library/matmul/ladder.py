@@ -58,7 +58,7 @@ def _arguments(problem: Problem, arrays: Sequence[Any]) -> list[Argument]:
 
 
 def _blocks(problem: Problem, rows: int, columns: int) -> int:
-    return ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
+    return problem.batch.count * ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
 
 
 def tiles(kernel: str, rows: int, columns: int, threads: int, has_lanes: bool = False) -> Launch:
@@ -120,10 +120,10 @@ def _is_transposed(problem: Problem) -> bool:
 
 def _fits(problem: Problem) -> bool:
     """Whether each size, the number of blocks and the offsets in a tile have 32 bits, and no matrix is transposed."""
-    return _fits_transposed(problem) and not _is_transposed(problem)
+    return fits_layouts(problem) and not _is_transposed(problem)
 
 
-def _fits_transposed(problem: Problem) -> bool:
+def fits_layouts(problem: Problem) -> bool:
     """The same, for matrices that lie in any way."""
     sizes = problem.rows, problem.columns, problem.depth * TILE_ROWS_MAX, _blocks(problem, 8, 32)
     return max(sizes) < 2**31
@@ -248,7 +248,7 @@ MATMUL = Ladder(
             why="No copy before the product. A linear layer's weight is transposed, and so are its gradients' factors.",
             limit="The issue of instructions, as before.",
             launch=layouts,
-            fits=_fits_transposed,
+            fits=fits_layouts,
             architecture_min=80,
             elements=(FLOAT32,),
             instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),

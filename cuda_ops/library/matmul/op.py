@@ -6,21 +6,33 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.matmul.ladder import MATMUL
+from cuda_ops.library.matmul_batches.op import matmul_batches
 from cuda_ops.library.product_derivative import derivative_by, keep_factors
-from cuda_ops.library.run import as_it_lies, check_factors, is_direct, run
+from cuda_ops.library.run import architecture, as_it_lies, check_factors, is_direct, run
 from cuda_ops.runtime.registry import register
 
 LAYOUTS = 9
 """The version that reads transposed matrices."""
 
 
-def matmul(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
+def matmul(
+    a: torch.Tensor,
+    b: torch.Tensor,
+    version: int | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    c: torch.Tensor | None = None,
+) -> torch.Tensor:
     """The product of two float32 matrices, summed in float32 without TF32; equal bits in every run.
 
-    A transposed matrix (`b.T`) is read as it lies in memory by version 9, which does not run by default: it has run on
-    no GPU yet. Other versions copy it first, and all copy other views. Raises `CudaOpsError` for other dtypes or
-    shapes, or a version that does not exist.
+    A transposed matrix (`b.T`) is read as it lies in memory by version 9, which then runs by default; other views, and
+    for other versions transposed matrices, are copied first. With factors, `c` or batches (three dimensions) it is
+    `matmul_batches`: alpha a b + beta c. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not
+    exist.
     """
+    if c is not None or alpha != 1.0 or a.dim() == 3 or b.dim() == 3:
+        return matmul_batches(a, b, c, alpha, beta, version)
     check_factors("matmul", a, b, (torch.float32,))
     if is_direct(a, b):
         return _gpu(a, b, version or 0)
@@ -35,7 +47,7 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, version: int) -> torch.Tensor:
     out = a.new_empty((rows, columns))
     if rows and columns:
         of_a = of_b = False
-        if version == LAYOUTS:
+        if version in (0, LAYOUTS) and architecture(a.get_device()) >= MATMUL.versions[LAYOUTS - 1].architecture_min:
             (a, of_a), (b, of_b) = as_it_lies(a), as_it_lies(b)
         a, b = (a if of_a else a.contiguous()), (b if of_b else b.contiguous())
         addresses = (a.data_ptr(), b.data_ptr(), out.data_ptr())

@@ -11,5 +11,5 @@ matmul_warps(const float* __restrict__ a, const float* __restrict__ b, float* __
              int depth) {
     AV_DYNAMIC_SHARED(float, buffers);
     av_multiply_by_warps<LANES, ROWS, COLUMNS, DEPTH, WARP_ROWS, WARP_COLUMNS, STAGES, false>(a, b, out, rows, columns, depth,
-                                                                                          buffers);
+                                                                                          buffers, blockIdx.x);
 }

@@ -11,5 +11,5 @@ matmul_layouts(const float* __restrict__ a, const float* __restrict__ b, float* 
     AV_DYNAMIC_SHARED(float, buffers);
     av_multiply_by_warps<LANES, ROWS, COLUMNS, DEPTH, WARP_ROWS, WARP_COLUMNS, STAGES, true,
                          av_layout_copies<LANES, ROWS, COLUMNS, DEPTH, THREADS, A_IS_WIDE, B_IS_WIDE>>(a, b, out, rows, columns,
-                                                                                                     depth, buffers);
+                                                                                                     depth, buffers, blockIdx.x);
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from cuda_ops.library.ladder import BFLOAT16, FLOAT16, PACK_BYTES, Ladder, Launch, Problem, Version, line_of
@@ -61,7 +62,7 @@ PROCESSORS = 132
 
 
 def _blocks(problem: Problem, rows: int, columns: int) -> int:
-    return ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
+    return problem.batch.count * ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
 
 
 def layout_of(problem: Problem) -> str:
@@ -115,7 +116,7 @@ def _wgmma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
 def _memory_steps(problem: Problem) -> float:
     """The time in which the matrices come from memory, in steps of the largest tile."""
     moved = problem.rows * problem.depth + problem.depth * problem.columns + problem.count
-    return moved * problem.element.size_bytes / BYTES_OF_STEP
+    return problem.batch.count * moved * problem.element.size_bytes / BYTES_OF_STEP
 
 
 def time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
@@ -230,6 +231,163 @@ def split(rule: Callable[[Problem], Split] = split_for) -> Launch:
     return launch
 
 
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a block of version 10 computes: `rows` x `columns`, in clusters of `blocks` below each other.
+
+    `parts` blocks share the depth of each tile.
+    """
+
+    rows: int
+    columns: int
+    blocks: int = 1
+    parts: int = 1
+
+    @property
+    def out_boxes(self) -> int:
+        """For the results of a warpgroup."""
+        return 1 if self.rows > 2 * BOX or self.columns < 2 * BOX else 2
+
+    @property
+    def stage_bytes(self) -> int:
+        return (self.rows // BOX + ceil_div(self.columns, BOX)) * BOX_BYTES
+
+    @property
+    def stages(self) -> int:
+        """As many as fit beside the results."""
+        left = SHARED_MAX - ALIGNMENT_BYTES - self.rows // BOX * self.out_boxes * BOX_BYTES
+        return min(STAGES_MAX, left // self.stage_bytes)
+
+    @property
+    def shared_bytes(self) -> int:
+        results = self.rows // BOX * self.out_boxes * BOX_BYTES
+        return self.stages * self.stage_bytes + results + ALIGNMENT_BYTES
+
+    def tiles(self, problem: Problem) -> int:
+        """Of all blocks."""
+        return _blocks(problem, self.rows * self.blocks, self.columns) * self.blocks
+
+    def kernel(self, problem: Problem) -> str:
+        sizes = f"{self.rows // BOX}, {self.columns}, {layout_of(problem)}, {self.stages}, {self.blocks}"
+        group = GROUP_ROWS // (self.rows * self.blocks)
+        return f"matmul_half_shapes<{problem.element.cuda}, {sizes}, {group}, {self.out_boxes}, {flag(self.parts > 1)}>"
+
+
+SHARED_MAX, STAGES_MAX = 226 << 10, 10
+"""Dynamic shared memory of a block, and stages of a shape."""
+GROUP_ROWS = 1024
+"""Rows of the result down which tiles follow one another."""
+SHAPES = (
+    *((64, columns) for columns in (64, 128)),
+    *((128, columns) for columns in (64, 128, 160, 192, 208, 224, 256)),
+    *((192, columns) for columns in (96, 128, 160, 192)),
+)
+"""Rows and columns of the tiles of version 10."""
+PARTS = (1, 2, 3, 4, 6, 8)
+COUNTERS = 126
+"""Control words for tiles whose depth is shared."""
+LINES = 187
+"""Lines of boxes that begin at no multiple of 32 bytes, of which as many come in the time of a step of 128 x 256."""
+WIDE_PAIRS = 0.9
+"""The time of a step of 128 x 224 in pairs of blocks, in such steps, where products are large."""
+WIDE_PAIRS_GAIN, WIDE_PAIRS_DEPTH = 0.95, 1024
+"""The part of version 6's time below which such tiles are worth it, and the depth from which on."""
+
+
+def time_of_shape(problem: Problem, shape: Shape) -> float:
+    """The time of the product, in steps of 128 x 256, where lines begin at no multiples of 32 bytes."""
+    size = shape.rows * shape.columns / (ROWS * 256)
+    columns = shape.columns if problem.b_is_transposed else ceil_div(shape.columns, BOX) * BOX
+    step = max(size, (shape.rows + columns / shape.blocks) / LINES)
+    rounds = ceil_div(shape.tiles(problem) * shape.parts, PROCESSORS)
+    steps = ceil_div(ceil_div(problem.depth, BOX), shape.parts)
+    return rounds * steps * step
+
+
+def shapes_for(problem: Problem, blocks: Sequence[int] = (1, 2)) -> list[Shape]:
+    """The shapes with which version 10 can run the problem."""
+    steps = ceil_div(problem.depth, BOX)
+    made = [Shape(*size, block, parts) for size in SHAPES for block in blocks for parts in PARTS if parts <= steps]
+    return [one for one in made if one.parts == 1 or one.tiles(problem) * one.parts <= min(PROCESSORS, COUNTERS)]
+
+
+def _is_shared(problem: Problem) -> bool:
+    """Whether boxes come late, because lines begin at no multiples of 32 bytes."""
+    return line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR != 0
+
+
+@lru_cache(maxsize=4096)
+def shape_for(problem: Problem) -> Shape:
+    """The shape that was fastest for such problems, by the sizes timed."""
+    if _is_shared(problem):
+        found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
+        return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
+    small, square, pairs = Shape(64, 64), Shape(128, 128), Shape(128, 224, 2)
+    if small.tiles(problem) <= PROCESSORS and min(problem.rows, problem.columns) <= 2 * BOX:
+        return small
+    if _is_split(problem):
+        most = min(4, PROCESSORS // square.tiles(problem), ceil_div(problem.depth, BOX))
+        return Shape(128, 128, 1, max(1, most))
+    return pairs
+
+
+def _is_split(problem: Problem) -> bool:
+    """Whether it is worth it to share the depth of few tiles."""
+    return _time_of_split(problem, split_for(problem)) < time_of_tile(problem, tile_for(problem), ROWS)
+
+
+def _wants_pairs(problem: Problem) -> bool:
+    """Whether tiles of 128 x 224 fill the last round so much better that they are faster."""
+    pairs = Shape(128, 224, 2)
+    rounds = ceil_div(pairs.tiles(problem), PROCESSORS)
+    time = rounds * (ceil_div(problem.depth, BOX) * WIDE_PAIRS + STEPS_OF_END)
+    return (
+        problem.depth >= WIDE_PAIRS_DEPTH
+        and rounds > 2
+        and time < WIDE_PAIRS_GAIN * time_of_tile(problem, tile_for(problem), ROWS)
+    )
+
+
+def shapes(rule: Callable[[Problem], Shape] = shape_for) -> Launch:
+    """Launch rule of version 10."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        a, b, bias, out, _, _, partial = arrays
+        one = rule(problem)
+        of_a, of_b = _as_it_lies(problem)
+        lines_b = (one.columns if problem.b_is_transposed else BOX) // one.blocks
+        kernel, threads = one.kernel(problem), 128 * (one.rows // BOX + 1)
+        resident = launcher.resident_blocks(kernel, threads, one.shared_bytes, one.blocks)
+        launcher.launch(
+            kernel,
+            (min(resident // one.blocks * one.blocks, one.tiles(problem) * one.parts), 1, 1),
+            threads,
+            [
+                TensorMap(a, 2, *of_a, BOX, BOX),
+                TensorMap(b, 2, *of_b, lines_b, BOX),
+                Ptr(bias),
+                TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX),
+                Ptr(out),
+                Ptr(partial if one.parts > 1 else None),
+                Ptr(launcher.control_words() if one.parts > 1 else None),
+                *_sizes(problem),
+                I32(one.parts),
+            ],
+            shared_bytes=one.shared_bytes,
+            cluster=one.blocks,
+        )
+
+    return launch
+
+
+def _partial_bytes(problem: Problem) -> int:
+    """Of the sums of version 10's parts."""
+    if not fits_engine(problem):
+        return 0
+    one = shape_for(problem)
+    return one.tiles(problem) * one.parts * one.rows * one.columns * 4 if one.parts > 1 else 0
+
+
 def _as_it_lies(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
     """The number of lines of `a` and of `b` in memory, and their lengths."""
     of_a = (problem.depth, problem.rows) if problem.a_is_transposed else (problem.rows, problem.depth)
@@ -243,7 +401,7 @@ def _padded_length(length: int) -> int:
 
 
 def _padded(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-    *factors, bias, out, padded_a, padded_b = arrays
+    *factors, bias, out, padded_a, padded_b, _ = arrays
     maps: list[Argument] = []
     for factor, padded, (lines, length) in zip(factors, (padded_a, padded_b), _as_it_lies(problem), strict=True):
         pitch = _padded_length(length)
@@ -305,10 +463,10 @@ def _fits_padded(problem: Problem) -> bool:
 
 def _preferred(problem: Problem) -> int:
     if fits_engine(problem):
-        if line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR:
-            return 7
-        persistent_time = time_of_tile(problem, tile_for(problem), ROWS)
-        return 8 if _time_of_split(problem, split_for(problem)) < persistent_time else 6
+        shape = shape_for(problem)
+        if _is_shared(problem) or shape.rows == BOX or shape.parts > 1 or _wants_pairs(problem):
+            return 10
+        return 6
     if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
         return 9
     return 3 if problem.architecture >= 80 else 1
@@ -318,7 +476,7 @@ MATMUL_HALF = Ladder(
     name="matmul_half",
     folder="matmul_half",
     formula="out = a b + bias, matrices of half precision",
-    arrays=("a", "b", "bias", "out", "padded_a", "padded_b"),
+    arrays=("a", "b", "bias", "out", "padded_a", "padded_b", "partial"),
     moved_bytes=lambda problem: (
         (problem.rows * problem.depth + problem.depth * problem.columns + problem.count) * problem.element.size_bytes
     ),
@@ -326,7 +484,7 @@ MATMUL_HALF = Ladder(
     preferred=_preferred,
     is_product=True,
     tensor_products=1,
-    scratch={"padded_a": _scratch(0), "padded_b": _scratch(1)},
+    scratch={"padded_a": _scratch(0), "padded_b": _scratch(1), "partial": _partial_bytes},
     versions=(
         Version(
             1,
@@ -444,6 +602,23 @@ MATMUL_HALF = Ladder(
             elements=HALF,
             has_cpu_form=False,
             instructions=("HGMMA.64x256x16.F32.BF16", "UTMALDG.2D", "STG.E.128"),
+        ),
+        Version(
+            10,
+            "shapes",
+            change="Tiles of 64, 128 or 192 rows and many widths. Blocks that share a tile's depth leave their sums in "
+            "memory, and the last of them adds them up.",
+            why="The last round of blocks is almost full: 4104 x 4104 is 484 tiles of 192 x 192 for 132 processors, of "
+            "which 561 of 128 x 256 take five rounds, not four. 64 rows waste no half of a tile. Parts of a depth need "
+            "no clusters, which do not fill the GPU.",
+            limit="Few tiles: 72 of 128 x 256 (3072 x 768) leave half of the processors idle, and smaller ones read "
+            "more from the L2 cache. Where lines begin at no multiple of 32 bytes, a line of a box takes 3 ns.",
+            launch=shapes(),
+            fits=fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.64x224x16.F32.BF16", "UTMALDG.2D.MULTICAST", "STSM.16.M88.4", "UTMASTG.2D"),
         ),
     ),
 )

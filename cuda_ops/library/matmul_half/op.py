@@ -9,6 +9,7 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.ladder import Ladder, Problem, lanes_for, line_of
+from cuda_ops.library.matmul_batches.op import matmul_half_batches
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
 from cuda_ops.library.product_derivative import keep_factors
 from cuda_ops.library.run import (
@@ -20,7 +21,6 @@ from cuda_ops.library.run import (
     check_like,
     is_direct,
     run,
-    scratch_for,
 )
 from cuda_ops.runtime.registry import register
 
@@ -28,13 +28,23 @@ DTYPES = (torch.bfloat16, torch.float16)
 
 
 def matmul_half(
-    a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, version: int | None = None
+    a: torch.Tensor,
+    b: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    version: int | None = None,
+    *,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    c: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """The product of two matrices of bfloat16 or float16, plus `bias` for each column; equal bits in every run.
 
     It is summed in float32 and rounded once. A transposed matrix (`b.T`) is read as it lies in memory; other views are
-    copied first. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
+    copied first. With factors, `c` or batches (three dimensions) it is `matmul_half_batches`: alpha a b + `bias` +
+    beta c. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
     """
+    if c is not None or alpha != 1.0 or a.dim() == 3 or b.dim() == 3:
+        return matmul_half_batches(a, b, bias, c, alpha, beta, version)
     check_factors("matmul_half", a, b, DTYPES)
     if bias is not None:
         check_like("matmul_half", "bias", bias, a, b.shape[1:])
@@ -56,9 +66,10 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: i
         addresses = [a.data_ptr(), b.data_ptr(), 0 if bias is None else bias.data_ptr(), out.data_ptr()]
         absent: tuple[str, ...] = ("bias",) if bias is None else ()
         problem = _problem(a.dtype, rows, columns, depth, (of_a, of_b), low_bits(addresses), a.get_device())
-        padded = _padded_for(problem, version, a.device)
-        addresses += [one.data_ptr() for one in padded] or [0, 0]
-        absent += () if padded else ("padded_a", "padded_b")
+        scratch = _scratch_for(problem, version)
+        room = [torch.empty(size, dtype=torch.uint8, device=a.device) if size else None for size in scratch.values()]
+        addresses += [0 if one is None else one.data_ptr() for one in room]
+        absent += tuple(name for name, size in scratch.items() if not size)
         run(MATMUL_HALF, version, a, addresses, rows, columns, absent=absent, depth=depth, transposed=(of_a, of_b))
     return out
 
@@ -94,15 +105,11 @@ def can_run(
 
 
 @lru_cache(maxsize=PREPARED_MAX)
-def _is_padded(problem: Problem, version: int) -> bool:
-    return MATMUL_HALF.choose(problem, version or None).name == "padded"
-
-
-def _padded_for(problem: Problem, version: int, device: torch.device) -> list[torch.Tensor]:
-    """Memory for both matrices with longer lines, if the version that runs copies them."""
-    if not _is_padded(problem, version):
-        return []
-    return list(scratch_for(MATMUL_HALF, problem, device).values())
+def _scratch_for(problem: Problem, version: int) -> dict[str, int]:
+    """The bytes of each scratch array that the version which runs needs: longer lines, or sums of parts."""
+    name = MATMUL_HALF.choose(problem, version or None).name
+    needed = {"padded": ("padded_a", "padded_b"), "shapes": ("partial",)}.get(name, ())
+    return {array: size(problem) if array in needed else 0 for array, size in MATMUL_HALF.scratch.items()}
 
 
 def _backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:

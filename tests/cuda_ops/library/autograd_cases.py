@@ -12,6 +12,7 @@ from cuda_ops.library.activation.op import relu, sigmoid
 from cuda_ops.library.add.op import add
 from cuda_ops.library.linear.op import linear
 from cuda_ops.library.matmul.op import matmul
+from cuda_ops.library.matmul_batches.op import matmul_batches, matmul_half_batches
 from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.matmul_parts.op import matmul_parts
 from cuda_ops.library.matmul_tf32.op import matmul_tf32
@@ -69,6 +70,19 @@ DIFFERENTIABLE: dict[str, tuple[Callable[..., Any], Callable[..., Any], tuple[tu
     "matmul_parts": (matmul_parts, torch.matmul, ((7, 5), (5, 6))),
     "matmul_tf32": (matmul_tf32, torch.matmul, ((7, 5), (5, 6))),
     "matmul_half": (matmul_half, lambda a, b, bias: a @ b + bias, ((7, 5), (5, 6), (6,))),
+    "matmul_batches": (
+        lambda a, b, c: matmul_batches(a, b, c, 0.5, -2.0),
+        lambda a, b, c: 0.5 * a @ b - 2.0 * c,
+        ((3, 5, 5), (3, 5, 5), (3, 5, 5)),
+    ),
+    "matmul_batches of one b": (matmul_batches, torch.matmul, ((3, 7, 5), (5, 6))),
+    "matmul_batches of one a": (matmul_batches, torch.matmul, ((7, 5), (3, 5, 6))),
+    "matmul_half_batches": (
+        lambda a, b, bias, c: matmul_half_batches(a, b, bias, c, 0.5, -2.0),
+        lambda a, b, bias, c: 0.5 * a @ b + bias - 2.0 * c,
+        ((3, 5, 5), (3, 5, 5), (5,), (3, 5, 5)),
+    ),
+    "matmul_half_batches of one b": (matmul_half_batches, torch.matmul, ((3, 8, 8), (8, 8))),
     "linear": (linear, functional.linear, ((3, 4, 8), (6, 8), (6,))),
     "linear without bias": (linear, functional.linear, ((16, 8), (8, 8))),
     "rms_norm of x alone": (
@@ -83,6 +97,11 @@ DTYPES: dict[str, tuple[torch.dtype, ...]] = {
     "matmul_parts": (torch.float32,),
     "matmul_tf32": (torch.float32,),
     "matmul_half": (torch.bfloat16, torch.float16),
+    "matmul_batches": (torch.float32,),
+    "matmul_batches of one b": (torch.float32,),
+    "matmul_batches of one a": (torch.float32,),
+    "matmul_half_batches": (torch.bfloat16, torch.float16),
+    "matmul_half_batches of one b": (torch.bfloat16, torch.float16),
 }
 """The dtypes of operators that do not take all."""
 ROUGH = {"matmul_tf32": 5e-3}
@@ -151,6 +170,14 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
             (gradient.to(torch.int8), gradient.T.to(torch.int8), plain[:6].clone(), None, 0),
         ),
         "matmul_half": (OPS.library_matmul_half, (*half(x, tensor(16, 9), tensor(9)), 0)),
+        "matmul_batches": (
+            OPS.library_matmul_batches,
+            (tensor(2, 6, 16), tensor(2, 16, 9), tensor(2, 6, 9), 0.5, 2.0, 0),
+        ),
+        "matmul_half_batches": (
+            OPS.library_matmul_half_batches,
+            (*half(tensor(2, 6, 16), tensor(16, 9), tensor(9), tensor(2, 6, 9)), 0.5, 2.0, 0),
+        ),
         "matmul_half without bias": (OPS.library_matmul_half, (*half(x, tensor(16, 9)), None, 0)),
         "softmax": (OPS.library_softmax, (x, 0)),
         "log_softmax": (OPS.library_log_softmax, (x, 0)),

@@ -91,6 +91,8 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
         a, b, bias, weight, shift, EPSILON
     ),
     "matmul_half": lambda a, b, bias=None: a @ b if bias is None else a @ b + bias,
+    "matmul_batches": lambda a, b, c=None: a @ b if c is None else a @ b + c,
+    "matmul_half_batches": lambda a, b, bias=None, c=None: reference.matmul_batches(a, b, bias, c),
 }
 FORWARD = {
     "relu_backward": torch.relu,
@@ -145,6 +147,8 @@ PARTS = {
     "matmul_silu": (2, 0),
     "matmul_softmax": (2, 0),
     "matmul_layer_norm": (2, 0),
+    "matmul_batches": (2, 0),
+    "matmul_half_batches": (2, 0),
 }
 """The number of arguments as large as x, and of those with an element for each column; (1, 0) for the others."""
 

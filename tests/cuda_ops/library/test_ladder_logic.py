@@ -13,11 +13,13 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from cuda_ops.library.ladder import (  # noqa: E402  # noqa: E402
+from cuda_ops.library.ladder import (  # noqa: E402
     BFLOAT16,
     ELEMENTS,
     FLOAT16,
     FLOAT32,
+    ONE,
+    Batch,
     Element,
     Ladder,
     Problem,
@@ -25,6 +27,7 @@ from cuda_ops.library.ladder import (  # noqa: E402  # noqa: E402
     lanes_for,
     line_of,
 )
+from cuda_ops.library.matmul_batches.ladder import MATMUL_BATCHES  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
 from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
@@ -81,17 +84,18 @@ class Case:
         offset: int,
         depth: int = 0,
         transposed: tuple[bool, bool] = (False, False),
+        batch: Batch = ONE,
     ) -> None:
         self.ladder, self.inputs = ladder, inputs
         dtype = inputs[0].dtype
         self.element = next(one for one in ELEMENTS if getattr(torch, one.name) == dtype)
-        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON, depth, *transposed)
+        problem = Problem(self.element, rows, columns, 1, 90, cases.EPSILON, depth, *transposed, batch)
         self.results = {
             name: torch.full((count(problem),), float("nan"), dtype=dtype) for name, count in ladder.results.items()
         }
         scratch = {name: np.full(-(-size(problem) // 8), np.nan) for name, size in ladder.scratch.items()}
         is_lying = (*transposed, *[False] * len(inputs))
-        lying = [x.T if is_other else x for x, is_other in zip(inputs, is_lying, strict=False)]
+        lying = [x.mT if is_other else x for x, is_other in zip(inputs, is_lying, strict=False)]
         given = dict(zip(ladder.inputs, [placed(x, offset) for x in lying], strict=False))
         given |= {name: bits(out) for name, out in self.results.items()}
         named = given | scratch
@@ -103,9 +107,18 @@ class Case:
         self.problem = replace(problem, lanes=lanes)
 
     def check(self, version: Version) -> None:
+        if self.problem.batch != ONE:
+            self.check_batch()
+            return
         wanted = cases.exact(self.ladder, self.inputs)
         found = tuple(out.reshape(one.shape) for out, one in zip(self.results.values(), wanted, strict=True))
         cases.check(found, self.ladder, version, self.inputs)
+
+    def check_batch(self) -> None:
+        a, b, c = (x.double() for x in self.inputs)
+        alpha, beta = self.problem.batch.alpha, self.problem.batch.beta
+        wanted, terms = alpha * (a @ b) + beta * c, abs(alpha) * (a.abs() @ b.abs()) + abs(beta) * c.abs()
+        cases.check_near(self.results["out"].reshape(wanted.shape), wanted, 1e-6 * terms)
 
 
 def bits(tensor: Any) -> Array:
@@ -159,6 +172,22 @@ def product_cases(ladder: Ladder) -> list[Case]:
             inputs = cases.inputs_of(ladder, other, rows, columns, depth=depth)
             bias = [] if other == FLOAT32 else [cases.draw(3, other, columns)]
             made.append(Case(ladder, inputs + bias, rows, columns, 0, depth, transposed))
+    return made + (batches() if ladder is MATMUL_BATCHES else [])
+
+
+FACTORS = 0.5, -2.0
+
+
+def batches() -> list[Case]:
+    """Pairs of matrices with factors and c; one matrix that goes with all others; and transposed ones."""
+    made = []
+    for transposed in ((False, False), (False, True), (True, False)):
+        for of_a, of_b in ((3, 3), (1, 3), (3, 1)):
+            rows, columns, depth = 70, 20, 9
+            a, b = cases.draw(7, FLOAT32, of_a, rows, depth), cases.draw(8, FLOAT32, of_b, depth, columns)
+            c = cases.draw(9, FLOAT32, 3, rows, columns)
+            batch = Batch(3, *FACTORS, of_a == 1, of_b == 1)
+            made.append(Case(MATMUL_BATCHES, [a, b, c], rows, columns, 0, depth, transposed, batch))
     return made
 
 

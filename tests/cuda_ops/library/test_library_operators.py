@@ -17,7 +17,7 @@ from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import MATMUL_HALF, split_for, tile_for  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF, shape_for, split_for, tile_for  # noqa: E402
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
 from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402
@@ -155,8 +155,10 @@ def test_the_default_version_of_a_half_precision_product_goes_by_its_size_and_it
         return MATMUL_HALF.choose(Problem(BFLOAT16, rows, columns, lanes, architecture, depth=depth)).name
 
     assert chosen(4096, 4096, 4096) == "persistent"
-    assert chosen(512, 512, 16384) == "split"
-    assert chosen(1032, 2056, 4104) == "cluster"  # lines begin at multiples of 16 bytes, not of 32
+    assert chosen(512, 512, 16384) == "shapes"  # few tiles share their depth
+    assert chosen(1032, 2056, 4104) == "shapes"  # lines begin at multiples of 16 bytes, not of 32
+    assert chosen(64, 4096, 4096) == "shapes"
+    assert chosen(5120, 5120, 5120) == "shapes"
     assert chosen(4095, 4095, 4095, 1) == "padded"
     assert chosen(33, 31, 77, 1) == "mma"
     assert [chosen(4096, 4096, 4096, 8, architecture) for architecture in (75, 80, 100)] == ["naive", "mma", "mma"]
@@ -169,6 +171,12 @@ def test_small_half_precision_products_take_small_tiles() -> None:
     sizes = ((4096, 4096), (1536, 1536), (512, 4096), (1024, 1024))
     assert [tile_for(problem(*size, 4096)).columns for size in sizes] == [256, 192, 128, 64]
     assert split_for(problem(512, 512, 16384)).blocks == 4
+    shapes = [shape_for(problem(*size)) for size in ((4104, 4104, 4104), (64, 4096, 4096), (512, 512, 16384))]
+    assert [(one.rows, one.columns, one.blocks, one.parts) for one in shapes] == [
+        (192, 192, 2, 1),
+        (64, 64, 1, 1),
+        (128, 128, 1, 4),
+    ]
 
 
 def test_linear_takes_the_place_of_torchs_layer() -> None:

@@ -6,18 +6,29 @@ Skipped without a GPU; `make test-gpu` runs it on one.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from cuda_ops.library.ladder import BFLOAT16, ELEMENTS, FLOAT8, FLOAT32, INT8, Element, Ladder, Version  # noqa: E402
+from cuda_ops.library.ladder import (  # noqa: E402
+    BFLOAT16,
+    ELEMENTS,
+    FLOAT8,
+    FLOAT32,
+    INT8,
+    Element,
+    Ladder,
+    Problem,
+    Version,
+)
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.ladder import MATMUL  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF, Shape, shapes, shapes_for  # noqa: E402
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
 from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8  # noqa: E402
@@ -27,12 +38,13 @@ from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32  # noqa: E402
 from cuda_ops.library.matmul_tf32.op import matmul_tf32  # noqa: E402
 from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.run import architecture  # noqa: E402
-from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
+from cuda_ops.runtime.gpu import launcher, why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
 pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
 SIZES = ((8, 8, 8), (64, 64, 64), (128, 256, 64), (136, 264, 72), (520, 1032, 328), (2304, 4360, 520))
 """Rows, columns and depth, of which each is a multiple of 8."""
+SHAPES = MATMUL_HALF.versions[9]
 
 
 @pytest.fixture(autouse=True)
@@ -42,6 +54,11 @@ def poisoned() -> Iterator[None]:
     torch.utils.deterministic.fill_uninitialized_memory = True
     yield
     torch.use_deterministic_algorithms(False)
+
+
+def chosen(shape: Shape, problem: Problem) -> Shape:
+    """A rule that answers with that shape."""
+    return shape
 
 
 def lying(x: Any, is_transposed: bool) -> Any:
@@ -152,6 +169,59 @@ def test_rows_of_a_product_are_normalized(ladder: Ladder, element: Element, tran
         again = OPERATORS[ladder.name](lying(a, transposed[0]), lying(b, transposed[1]), *parts)
         assert torch.equal(found, again)
         cases.check(OPERATORS[ladder.name](a, b), ladder, ladder.versions[0], [a, b])
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+@pytest.mark.parametrize("element", ELEMENTS, ids=lambda element: element.name)
+def test_batches_have_factors(element: Element, transposed: tuple[bool, bool]) -> None:
+    """Pairs of matrices, one matrix with many, and sizes that the copy engine does not take; c may be left out."""
+    for of_a, of_b in ((3, 3), (0, 3), (3, 0), (0, 0)):
+        for rows, columns, depth in ((8, 8, 8), (136, 264, 72), (300, 520, 64), (37, 50, 33), (1, 7, 5)):
+            a = cases.draw(7, element, *[of_a] * (of_a > 0), rows, depth, device="cuda")
+            b = cases.draw(8, element, *[of_b] * (of_b > 0), depth, columns, device="cuda")
+            c = cases.draw(9, element, *(a @ b).shape, device="cuda")
+            bias = None if element == FLOAT32 else cases.draw(3, element, columns, device="cuda")
+            parts: dict[str, Any] = {} if bias is None else {"bias": bias}
+            multiply = matmul if element == FLOAT32 else matmul_half
+            one = a.mT.contiguous().mT if transposed[0] else a
+            other = b.mT.contiguous().mT if transposed[1] else b
+            product, terms = a.double() @ b.double(), a.double().abs() @ b.double().abs()
+            shift: Any = 0.0 if bias is None else bias.double()
+            for alpha, beta in ((0.5, -2.0), (1.0, 0.0)):
+                found = multiply(one, other, alpha=alpha, beta=beta, c=c, **parts)
+                wanted = alpha * product + beta * c.double() + shift
+                allowed = 1e-6 * (terms + 2.0 * c.double().abs() + abs(shift))
+                cases.check_near(found, wanted, allowed)
+                assert torch.equal(found, multiply(one, other, alpha=alpha, beta=beta, c=c, **parts))
+            cases.check_near(multiply(one, other, alpha=-1.5, **parts), -1.5 * product + shift, allowed + 1e-6 * terms)
+
+
+def test_a_factor_of_zero_leaves_nan_out() -> None:
+    a, b = torch.ones((2, 64, 64), device="cuda"), torch.ones((64, 64), device="cuda")
+    c = torch.full((2, 64, 64), float("nan"), device="cuda")
+    assert bool((matmul(a, b, beta=0.0, c=c) == 64.0).all())
+    half = matmul_half(a.bfloat16(), b.bfloat16(), beta=0.0, c=c.bfloat16())
+    assert bool((half == 64.0).all())
+    assert bool(matmul(a, b, c=c).isnan().all())
+
+
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False), (True, True)], ids=str)
+def test_tiles_of_all_shapes_give_the_same_result(transposed: tuple[bool, bool]) -> None:
+    """Each tile of version 10, in clusters and with shared depths, as far as the sizes allow it."""
+    kernels = launcher(MATMUL_HALF.source(SHAPES), 0, SHAPES.fused_multiply_add)
+    for rows, columns, depth in ((264, 520, 648), (1032, 2056, 136)):
+        a, b = cases.inputs_of(MATMUL_HALF, BFLOAT16, rows, columns, "cuda", depth)
+        bias = cases.draw(3, BFLOAT16, columns, device="cuda")
+        problem = Problem(BFLOAT16, rows, columns, 8, 90, 0.0, depth, *transposed)
+        lain = [x.T.contiguous() if is_other else x for x, is_other in zip((a, b), transposed, strict=True)]
+        for shape in shapes_for(problem):
+            for _ in range(2):
+                out = torch.full((rows, columns), float("nan"), device="cuda", dtype=torch.bfloat16)
+                size = shape.tiles(problem) * shape.parts * shape.rows * shape.columns
+                room = torch.full((size if shape.parts > 1 else 1,), float("nan"), device="cuda")
+                launch = shapes(partial(chosen, shape))
+                launch(kernels, problem, [*lain, bias, out, None, None, room])
+                cases.check(out, MATMUL_HALF, SHAPES, [a, b, bias])
 
 
 def test_a_map_follows_its_matrix_to_another_address() -> None:
