@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, records, report, streams_page
+from benchmarks.gpu.library import agreement, convolutions_page, records, report, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -35,8 +35,10 @@ AGAIN = PAGES / "again"
 """Times of the newest run's operators in other runs (`agreement`): on the same GPU, and on another one of its kind."""
 STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
+CONVOLUTIONS_FILE = PAGES / "convolutions.json"
+"""What `python -m benchmarks.gpu.library.convolutions` wrote."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
-ROOFLINE, STREAMS, SQUARE, RAGGED = "roofline", "streams", "products", "ragged"
+ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
 TIMES = (
     "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
     "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
@@ -158,7 +160,7 @@ def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[lis
     for row in (*rows_of(figures), *figures.get("compiled", [])):
         if row["operator"] != ladder.name:
             continue
-        size = row["rows"], row["columns"], row.get("depth", 0), row.get("transposed", "")
+        size = row["rows"], row["columns"], row.get("depth", 0), records.variant_of(row)
         cells = found.setdefault((row["element"], size), {})
         rate = "" if row["tb_per_s"] is None else _rate(row) + (" +" if "shape" in row else "")
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
@@ -195,9 +197,9 @@ def _rate(row: dict[str, Any]) -> str:
     return f"{row['tflop_per_s']:.1f}" if "tflop_per_s" in row else f"{row['tb_per_s']:.2f}"
 
 
-def _size(count: int, columns: int, depth: int, transposed: str = "") -> str:
+def _size(count: int, columns: int, depth: int, variant: str = "") -> str:
     size = f"{count} x {columns}" + (f" x {depth}" if depth else "")
-    return f"{size}, {transposed} transposed" if transposed else size
+    return f"{size}, {variant}" if variant else size
 
 
 def _counters(ladder: Ladder, counters: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -317,6 +319,9 @@ def made() -> dict[str, str]:
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
     found["../performance-report.md"] = report.report(newest(runs), later, products)
+    roof = roof_of([*newest(runs).values(), *products.values()])
+    table = convolutions_page.table(records.read(CONVOLUTIONS_FILE), roof)
+    found["convolve.md"] = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
     page_of_streams = (PAGES / "streams.md").read_text()
     found["streams.md"], found["streams.svg"] = streams(page_of_streams, records.read(STREAMS_FILE))
     return found

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.gpu.library import goals, pages
 from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.runtime.compiler import PACKAGE
 
 
@@ -21,9 +22,10 @@ def test_every_operator_has_a_page() -> None:
 
 
 def test_the_ladders_name_all_kernels() -> None:
-    named = {PACKAGE / f"{ladder.source(version)}.cu" for ladder in LADDERS for version in ladder.versions}
+    ladders = (*LADDERS, CONVOLVE)
+    named = {PACKAGE / f"{ladder.source(version)}.cu" for ladder in ladders for version in ladder.versions}
     assert named == set((PACKAGE / "library").glob("*/*.cu"))
-    for ladder in LADDERS:
+    for ladder in ladders:
         assert [version.number for version in ladder.versions] == list(range(1, len(ladder.versions) + 1))
 
 
