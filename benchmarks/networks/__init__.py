@@ -1,0 +1,1 @@
+"""Measurements of networks: detectors on one set of pictures, receptive fields, quantization."""

@@ -1,0 +1,76 @@
+"""Stores a weights file in half its size: large weights in eight bits, with one scale for each output channel.
+
+The file stays a checkpoint of ultralytics. A weight in it is pickled as the call `restore(version, levels, scale)`,
+which gives the tensor in fp16 when the file is read, so `torch.load` and `ultralytics.YOLO` read such a file as they
+read any other. Weights with few values, batch norm and everything else are kept as they are.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+VERSION = 1
+"""Version of the format; a file of a later one is refused."""
+
+LEVEL_MAX = 127
+
+SMALLEST = 4096
+"""Minimum number of values of a weight that is stored in eight bits; smaller ones are a fortieth of the file."""
+
+CLIPS = tuple(1.0 - 0.025 * k for k in range(17))
+"""Fractions of a channel's largest magnitude that are tried as its range; the one with the least squared error wins."""
+
+
+def save_eight_bits(checkpoint: dict[str, Any], path: Path) -> None:
+    """Write an ultralytics checkpoint to `path`, the large weights of its model in eight bits."""
+    torch.save(checkpoint, path, pickle_module=_pickle_module())
+
+
+def quantize_weight(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """The int8 levels of a weight (channels, ...), and the scale (channels,) float32 of each output channel."""
+    rows = weight.detach().float().flatten(1)
+    largest = rows.abs().amax(dim=1, keepdim=True).clamp_min(1e-12)
+    best_scale, best_error = largest / LEVEL_MAX, torch.full_like(largest, torch.inf)
+    for clip in CLIPS:
+        scale = clip * largest / LEVEL_MAX
+        error = (_levels(rows, scale) * scale - rows).square().sum(dim=1, keepdim=True)
+        better = error < best_error
+        best_scale, best_error = torch.where(better, scale, best_scale), torch.where(better, error, best_error)
+    return _levels(rows, best_scale).to(torch.int8).reshape(weight.shape), best_scale[:, 0]
+
+
+def restore(version: int, levels: torch.Tensor, scale: torch.Tensor) -> torch.nn.Parameter:
+    """The fp16 weight of stored `levels`; this is called while a file is read.
+
+    Raises ValueError for a version that this code does not know.
+    """
+    if version != VERSION:
+        raise ValueError(f"weights in eight bits of version {version}, while this code reads version {VERSION}")
+    rows = levels.float().flatten(1) * scale[:, None]
+    return torch.nn.Parameter(rows.reshape(levels.shape).half(), requires_grad=False)
+
+
+def _levels(rows: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
+    return (rows / scale).round().clamp(-LEVEL_MAX, LEVEL_MAX)
+
+
+class _Pickler(pickle.Pickler):
+    """Pickles each large weight as a call of `restore`."""
+
+    def reducer_override(self, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | Any:
+        if isinstance(value, torch.nn.Parameter) and value.ndim > 1 and value.numel() >= SMALLEST:
+            return restore, (VERSION, *quantize_weight(value))
+        return NotImplemented
+
+
+def _pickle_module() -> ModuleType:
+    """What `torch.save` uses of a pickle module, with our pickler."""
+    module = ModuleType("eight_bits_pickle")
+    module.Pickler = _Pickler  # type: ignore[attr-defined]
+    return module
