@@ -15,6 +15,7 @@ from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
+from av_stack.cli.networks import receptive_field_command
 from av_stack.cli.operators import operators_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
@@ -65,6 +66,7 @@ app.command("list")(list_command)
 app.command("doctor")(doctor_command)
 app.command("operators")(operators_command)
 app.command("roofline")(roofline_command)
+app.command("receptive-field")(receptive_field_command)
 eval_app.command("perception")(eval_perception_command)
 eval_app.command("pictures")(eval_pictures_command)
 scenarios_app.command("lint")(lint_command)

@@ -1,0 +1,125 @@
+"""The commands that look into networks: receptive-field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from av_core.errors import ConfigError
+from av_stack.checks import check_out_folder, check_weights, parse_list
+from av_stack.cli.output import console
+from av_stack.interruption import importing
+
+NOISE_PICTURES = 16
+"""Pictures of noise that stand in where no folder of pictures is given."""
+
+
+def receptive_field_command(
+    model: Annotated[str, typer.Argument(help="A weights file (.pt), or a network of torchvision such as resnet18.")],
+    layers: Annotated[
+        str, typer.Option(help="Modules, comma-separated; by default all that change the theoretical field.")
+    ] = "",
+    effective: Annotated[
+        str, typer.Option(help="Modules whose effective field is measured and drawn, comma-separated.")
+    ] = "",
+    pictures: Annotated[
+        Path | None, typer.Option(help="Folder of pictures for the effective field; noise if unset.")
+    ] = None,
+    count: Annotated[int, typer.Option(min=1, help="Pictures to average over.")] = NOISE_PICTURES,
+    height: Annotated[int, typer.Option(min=32, help="Rows of the input for the theoretical field.")] = 1536,
+    size: Annotated[str, typer.Option(help="Width and height of the input for the effective field.")] = "640x384",
+    out: Annotated[Path, typer.Option(help="Folder for receptive_field.json and the pictures.")] = Path(
+        "out/receptive_field"
+    ),
+) -> None:
+    """Measure the receptive fields of a network's layers: in theory, and by gradients."""
+    check_out_folder(out)
+    width_px, height_px = _size(size)
+    if pictures is not None and not pictures.is_dir():
+        raise ConfigError(f"--pictures {pictures}: no such folder")
+    with importing():
+        import cv2
+
+        from perception.networks.field_picture import field_picture
+        from perception.networks.receptive_field import effective_field, theoretical_fields
+
+    network = _network(model)
+    known = dict(network.named_modules())
+    for name in (*parse_list(layers), *parse_list(effective)):
+        if name not in known:
+            raise ConfigError(f"{model} has no module {name}")
+    fields = theoretical_fields(network, parse_list(layers) or None, (height, 64))
+    if not fields:
+        raise ConfigError(f"{model}: none of these modules gives a map of features")
+    for field in fields:
+        more = " or more" if field.reaches_border else ""
+        _say(f"{field.name} ({field.kind}): {field.size_px} px{more}, stride {field.stride_px:g} px")
+    out.mkdir(parents=True, exist_ok=True)
+    record: dict[str, Any] = {"model": model, "theoretical": [asdict(field) for field in fields], "effective": []}
+    for name in parse_list(effective):
+        given = _inputs(pictures, count, width_px, height_px)
+        measured = effective_field(network, name, given)
+        figures = {"sigma_px": measured.sigma_px, "size_px": measured.size_px, "gaussian_fit": measured.gaussian_fit}
+        record["effective"].append({"name": name, **figures})
+        cv2.imwrite(str(out / f"{name}.png"), field_picture(measured.map))
+        _say(
+            f"{name}: effective field {measured.size_px} px (90 % of the gradient), standard deviation "
+            f"{measured.sigma_px:.1f} px, Gaussian to {measured.gaussian_fit:.3f}"
+        )
+    (out / "receptive_field.json").write_text(json.dumps(record, indent=1) + "\n")
+    _say(f"wrote {out}/")
+
+
+def _size(text: str) -> tuple[int, int]:
+    parts = text.split("x")
+    if len(parts) != 2 or not all(part.isdecimal() and 32 <= int(part) <= 4096 for part in parts):
+        raise ConfigError(f"--size {text}: needed are width and height of 32 to 4096 px, such as 640x384")
+    return int(parts[0]), int(parts[1])
+
+
+def _network(model: str) -> Any:
+    """The network of a weights file, or torchvision's of this name with untrained weights, in evaluation mode."""
+    with importing():
+        import torch
+        import torchvision
+
+        from perception.detection.offline import ultralytics
+
+    torch.manual_seed(0)
+    if model.endswith(".pt"):
+        check_weights(Path(model), "MODEL")
+        return ultralytics().YOLO(model).model.float().eval()
+    if model not in torchvision.models.list_models():
+        raise ConfigError(f"{model}: neither a weights file (.pt) nor a network of torchvision")
+    return torchvision.models.get_model(model, weights=None).eval()
+
+
+def _inputs(folder: Path | None, count: int, width_px: int, height_px: int) -> Iterator[Any]:
+    """Pictures (1, 3, height, width) in 0..1, RGB: `count` of the folder's, or noise."""
+    import cv2
+    import numpy as np
+    import torch
+
+    if folder is None:
+        generator = torch.Generator().manual_seed(0)
+        for _ in range(count):
+            yield torch.rand((1, 3, height_px, width_px), generator=generator)
+        return
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() in (".jpg", ".jpeg", ".png"))
+    if not paths:
+        raise ConfigError(f"--pictures {folder}: it holds no .jpg or .png")
+    for path in paths[:: max(len(paths) // count, 1)][:count]:
+        bgr = cv2.imread(str(path))
+        if bgr is None:
+            raise ConfigError(f"{path} is no picture")
+        rgb = np.ascontiguousarray(cv2.resize(bgr, (width_px, height_px), interpolation=cv2.INTER_AREA)[:, :, ::-1])
+        yield torch.from_numpy(rgb).permute(2, 0, 1)[None].float() / 255.0
+
+
+def _say(text: str) -> None:
+    console.print(text, markup=False, highlight=False, soft_wrap=True)
