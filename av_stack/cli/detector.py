@@ -59,7 +59,7 @@ def train_command(
     what: Annotated[str, typer.Argument(help="What to train: detector.")],
     data: Annotated[Path, typer.Argument(help="Folder that `av-stack dataset` wrote.")],
     out: Annotated[Path, typer.Option(help="Folder of the run; a stopped run is continued.")] = Path("out/detector"),
-    size: Annotated[str, typer.Option(help="Size of YOLO26: n or s.")] = "n",
+    size: Annotated[str, typer.Option(help="Size of YOLO26: n or s; or resnet, the ResNet detector.")] = "n",
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training pictures.")] = 60,
     hours: Annotated[float | None, typer.Option(help="Stop after this time instead.")] = None,
     batch: Annotated[int, typer.Option(min=1, help="Pictures in each step.")] = 64,
@@ -73,10 +73,14 @@ def train_command(
         bool, typer.Option(help="Augment as other renderers and cameras would draw the pictures.")
     ] = False,
     second: Annotated[Path | None, typer.Option(help="Another data set, of which an eighth of each batch is.")] = None,
+    teacher: Annotated[
+        Path | None,
+        typer.Option(help="Weights (.pt) of a trained detector, whose outputs are learnt beside the labels."),
+    ] = None,
 ) -> None:
     """Train the detector, from scratch or from --start."""
     check_known("WHAT", [what], ("detector",))
-    check_known("--size", [size], ("n", "s"))
+    check_known("--size", [size], ("n", "s", "resnet"))
     if hours is not None and not 0.0 < hours < 1e6:
         raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
     for folder in (data, second):
@@ -84,6 +88,7 @@ def train_command(
             raise ConfigError(f"{folder} holds no dataset.yaml; `av-stack dataset {folder}` makes one")
     check_out_folder(out)
     check_weights(start, "--start")
+    check_weights(teacher, "--teacher")
     if find_spec("ultralytics") is None:
         raise ConfigError(f"ultralytics is not installed; {install_hint('train')}")
     with importing():
@@ -91,7 +96,7 @@ def train_command(
 
     spec = TrainingSpec(
         data, out, size, epochs, hours, batch, device=device, epoch_pictures=epoch_pictures, rate=rate, start=start,
-        varied=varied, second=second,
+        varied=varied, second=second, teacher=teacher,
     )  # fmt: skip
     best = train(spec)
     console.print(f"best weights: {best}")

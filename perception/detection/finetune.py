@@ -212,14 +212,19 @@ def averaged(start: dict[str, torch.Tensor], tuned: dict[str, torch.Tensor], sha
     }
 
 
-def keep_loss(student: dict[str, Any], teacher: dict[str, Any], classes: Sequence[int] | None = None) -> torch.Tensor:
+def keep_loss(
+    student: dict[str, Any],
+    teacher: dict[str, Any],
+    classes: Sequence[int] | None = None,
+    branches: Sequence[str] = ("one2many", "one2one"),
+) -> torch.Tensor:
     """Distance of the outputs to the teacher's: cross-entropy of scores, and L1 of the boxes that the teacher finds.
 
-    With `classes`, only their scores and boxes count.
+    With `classes`, only their scores and boxes count. `branches` are the heads that are compared.
     """
     chosen = slice(None) if classes is None else list(classes)
-    total = torch.zeros((), device=student["one2one"]["scores"].device)
-    for branch in ("one2many", "one2one"):
+    total = torch.zeros((), device=student[branches[0]]["scores"].device)
+    for branch in branches:
         given, wanted = student[branch], teacher[branch]
         target = wanted["scores"][:, chosen].sigmoid()
         entropy = torch.nn.functional.binary_cross_entropy(target, target, reduction="sum")

@@ -128,7 +128,12 @@ class TorchNetwork:
         self._torch, self.device = torch, torch.device(device)
         self.dtype = torch.half if self.device.type == "cuda" else torch.float32
         model.model.end2end = True  # before `fuse`, which drops the other head
-        self._model = model.model.fuse(verbose=False).eval().to(self.device, self.dtype)
+        self._model = model.model.fuse(verbose=False).eval()
+        if type(self._model.model[0]).__name__ == "TorchVision":
+            from perception.detection.resnet.network import fuse_backbone
+
+            fuse_backbone(self._model)
+        self._model.to(self.device, self.dtype)
         head = self._model.model[-1]
         if not getattr(head, "end2end", False):
             raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")

@@ -90,8 +90,12 @@ class ResidentLoader:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._take_in()
-        for _ in range(self._length):
-            yield self.batch()
+        with ThreadPoolExecutor(1) as pool:  # makes the next batch while the network trains on this one
+            coming = [pool.submit(self.batch)]
+            for _ in range(self._length - 1):
+                coming.append(pool.submit(self.batch))
+                yield coming.pop(0).result()
+            yield coming.pop(0).result()
 
     def reset(self) -> None:
         """Does nothing: there is no worker to restart. Ultralytics' trainer calls it."""

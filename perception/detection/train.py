@@ -14,16 +14,24 @@ from perception.detection.resident import ResidentLoader, augment
 from perception.detection.varied_augmentation import augment_varied
 
 SIZES = ("n", "s")
+"""Sizes of YOLO26 that are trained here."""
+
+RESNET = "resnet"
+"""In place of a size: the ResNet detector."""
+
+TEACHER_WEIGHT = 2.0
+"""Weight of the teacher's outputs beside the labels."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
     """Options of a training run.
 
-    `size` is YOLO26's ("n" or "s"); `hours`, if given, ends training after that time instead of after `epochs`.
-    `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one of
-    ultralytics'. `start` names weights of that size to continue from; None means from scratch. `varied` augments as
+    `size` is YOLO26's ("n" or "s") or `RESNET`; `hours`, if given, ends training after that time instead of after
+    `epochs`. `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one
+    of ultralytics'. `start` names weights of that size to continue from; None means from scratch. `varied` augments as
     other renderers and cameras would draw the pictures. `second` is another data set, of which a part of each batch is.
+    `teacher` names weights of a trained detector, whose outputs are learnt beside the labels.
     """
 
     data: Path
@@ -40,12 +48,13 @@ class TrainingSpec:
     start: Path | None = None
     varied: bool = False
     second: Path | None = None
+    teacher: Path | None = None
 
 
 def train(spec: TrainingSpec) -> Path:
     """Train, or resume a stopped run in `spec.out`; returns the path of the best weights (stripped, fp16)."""
-    if spec.size not in SIZES:
-        raise ValueError(f"unknown size {spec.size}; there are {', '.join(SIZES)}")
+    if spec.size not in (*SIZES, RESNET):
+        raise ValueError(f"unknown size {spec.size}; there are {', '.join((*SIZES, RESNET))}")
     package = ultralytics()
     torch.backends.cudnn.benchmark = True  # every batch has the same shape
     last = spec.out / "run" / "weights" / "last.pt"
@@ -53,7 +62,7 @@ def train(spec: TrainingSpec) -> Path:
     if last.exists():
         package.YOLO(str(last)).train(resume=True, device=spec.device, batch=spec.batch, trainer=trainer)
     else:
-        package.YOLO(str(spec.start or f"yolo26{spec.size}.yaml")).train(
+        package.YOLO(str(spec.start or _configuration(spec.size))).train(
             data=str(spec.data / "dataset.yaml"), project=str(spec.out.resolve()), name="run", exist_ok=True,
             epochs=spec.epochs, time=spec.hours, batch=spec.batch, imgsz=spec.image_px, device=spec.device,
             pretrained=spec.start is not None, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0,
@@ -63,17 +72,30 @@ def train(spec: TrainingSpec) -> Path:
     return spec.out / "run" / "weights" / "best.pt"
 
 
+def _configuration(size: str) -> str:
+    """The network in ultralytics' format."""
+    if size != RESNET:
+        return f"yolo26{size}.yaml"
+    from perception.detection.resnet.network import CONFIGURATION
+
+    return str(CONFIGURATION)
+
+
 def _trainer(spec: TrainingSpec) -> Any:
     """A class of ultralytics' detection trainer with the resident loader and the lenient loss."""
     from ultralytics.models.yolo.detect import DetectionTrainer
 
     from perception.detection.ignoring_loss import ignoring_loss
+    from perception.detection.resnet.distillation import DistillingLoss, load_teacher
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
         def _setup_train(self) -> None:
             super()._setup_train()
             before = getattr(self.model, "criterion", None)  # exists where a run is resumed
-            self.model.criterion = ignoring_loss(self.model, before.updates if before else 0)
+            loss = ignoring_loss(self.model, before.updates if before else 0)
+            if spec.teacher is not None:
+                loss = DistillingLoss(loss, load_teacher(spec.teacher, self.device), TEACHER_WEIGHT)
+            self.model.criterion = loss
 
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
             if mode != "train":

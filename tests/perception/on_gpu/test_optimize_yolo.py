@@ -61,3 +61,30 @@ def test_rows_are_the_plain_networks(plain: Any, device: str) -> None:
     assert 0 < kept < count
     assert torch.equal(few[:kept], found[:kept])
     assert not few[kept:].any()
+
+
+def test_the_resnet_detectors_rows_stay_the_same() -> None:
+    from perception.detection.resnet.network import CONFIGURATION, fuse_backbone
+
+    torch.manual_seed(0)
+    model = ultralytics().YOLO(str(CONFIGURATION)).model
+    model.end2end = True
+    model = model.fuse(verbose=False).eval()
+    fuse_backbone(model)
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.model[4:].parameters():
+        if parameter.dim() == 1:
+            parameter.data.normal_(0.0, 0.3, generator=generator)
+    quick = copy.deepcopy(model).half()
+    assert not optimize_yolo(quick), "its first layer takes no packed pictures"
+    rgb = torch.rand((1, 3, 64, 96), generator=generator)
+    with torch.inference_mode():
+        expected = model(rgb)[0][0]
+        found = quick(rgb.half())[0][0]
+    count = len(expected)
+    torch.testing.assert_close(found[:count, 4], expected[:count, 4], rtol=0.0, atol=1e-2)
+    clear = [row for row in expected if row[4] > expected[-1, 4] + 1e-2]
+    assert len(clear) > 20
+    for row in clear:
+        same = found[found[:, 5] == row[5]]
+        assert float((same[:, :4] - row[:4]).abs().amax(dim=1).min()) < 0.5
