@@ -1,4 +1,4 @@
-"""The commands that look into networks: receptive-field."""
+"""The commands that look into networks: receptive-field and quantize."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from typing import Annotated, Any
 import typer
 
 from av_core.errors import ConfigError
-from av_stack.checks import check_out_folder, check_weights, parse_list
+from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
 from av_stack.cli.output import console
 from av_stack.interruption import importing
 
 NOISE_PICTURES = 16
 """Pictures of noise that stand in where no folder of pictures is given."""
+
+
+METHODS = {"max": "max", "percentile": "percentile 99.99", "entropy": "entropy"}
 
 
 def receptive_field_command(
@@ -73,6 +76,38 @@ def receptive_field_command(
         )
     (out / "receptive_field.json").write_text(json.dumps(record, indent=1) + "\n")
     _say(f"wrote {out}/")
+
+
+def quantize_command(
+    weights: Annotated[Path, typer.Argument(help="Weights (.pt) of a detector.")],
+    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`, whose pictures give the ranges.")],
+    out: Annotated[Path, typer.Option(help="Folder for the network, the weights and quantization.json.")] = Path(
+        "out/quantized"
+    ),
+    method: Annotated[str, typer.Option(help="How ranges are chosen: max, percentile or entropy.")] = "percentile",
+    per: Annotated[
+        str, typer.Option(help="One scale of a weight for each channel, or one for each tensor.")
+    ] = "channel",
+    keep: Annotated[int, typer.Option(min=0, help="Number of the most sensitive layers kept in float.")] = 0,
+    pictures: Annotated[int, typer.Option(min=1, help="Pictures to measure ranges on.")] = 300,
+) -> None:
+    """Quantize a detector to eight bits with our own calibration, for the CPU; say how sensitive each layer is."""
+    check_known("--method", [method], METHODS)
+    check_known("--per", [per], ("channel", "tensor"))
+    check_weights(weights, "WEIGHTS")
+    check_out_folder(out)
+    paths = sorted((data / "images" / "train").glob("*.jpg"))
+    if len(paths) < pictures:
+        raise ConfigError(f"{data}: {len(paths)} pictures in images/train; needed are {pictures}, or fewer --pictures")
+    with importing():
+        from perception.networks.detector_quantization import QuantizationSpec, quantize_detector
+
+    spec = QuantizationSpec(METHODS[method], per == "channel", keep, pictures)
+    record = quantize_detector(weights, paths, spec, out)
+    for name, error in list(record["sensitivity"].items())[:10]:
+        kept = ", kept in float" if name in record["kept"] else ""
+        _say(f"{name}: alone in eight bits it moves the scores by {error:.2%}{kept}")
+    _say(f"wrote {out}/: drive with it by --weights {out / weights.name} --device cpu")
 
 
 def _size(text: str) -> tuple[int, int]:

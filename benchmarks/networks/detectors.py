@@ -11,13 +11,11 @@ from __future__ import annotations
 import argparse
 import json
 import platform
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import cv2
-import numpy as np
 import torch
 
 from av_stack.evaluation.detection import EVERY_SCORE, figures
@@ -26,8 +24,8 @@ from av_stack.server_process import ServerProcess
 from av_stack.world.carla.capture.shots import CaptureSpec, capture
 from av_stack.world.carla.client import connect
 from av_stack.world.carla.weather import named_weathers
+from benchmarks.networks.picture_set import pictures
 from perception.detection.detector import Detector
-from perception.detection.labels import Label
 from perception.detection.measure import Sample
 from perception.detection.networks import TorchNetwork
 from perception.detection.offline import ultralytics
@@ -59,14 +57,6 @@ def render(folder: Path, maps: Path, rounds: int) -> None:
         part = table.with_suffix(".part")
         part.write_text(json.dumps(rows))
         part.replace(table)
-
-
-def pictures(folder: Path, rounds: int) -> Iterator[tuple[np.ndarray, tuple[Label, ...], str]]:
-    """Each picture (BGR), its labels and its weather."""
-    for number in range(rounds):
-        for row in json.loads((folder / f"{number}.json").read_text()):
-            labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in row["labels"])
-            yield np.asarray(cv2.imread(str(folder / row["picture"]))), labels, row["weather"]
 
 
 def measure(weights: Path, folder: Path, rounds: int) -> dict[str, Any]:

@@ -1,0 +1,75 @@
+"""Quantizes a detector to eight bits: ranges from pictures, sensitivity of each layer, the network for the CPU."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import cv2
+import numpy as np
+import torch
+
+from av_core.errors import ConfigError
+from perception.detection.detector import letterbox
+from perception.detection.weights import COMPACT_SIZE_PX
+from perception.networks.calibration import CALIBRATORS, histograms
+from perception.networks.detectors import body_layers, folded_detector, head_scores, write_network
+from perception.networks.fake_quantization import quantized, sensitivities
+
+JUDGED = 2
+"""Pictures on which the sensitivity of each layer is measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuantizationSpec:
+    """`calibrator` is one of `CALIBRATORS`; `keep` of the most sensitive layers stay in floating point."""
+
+    calibrator: str
+    per_channel: bool = True
+    keep: int = 0
+    pictures: int = 300
+
+
+def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSpec, out: Path) -> dict[str, Any]:
+    """Write the eight-bit network of `weights`, a copy of the weights beside it and `quantization.json` to `out`.
+
+    `paths` are pictures like those that the network will see. Returns what `quantization.json` holds. Raises
+    ConfigError for a file that is no picture.
+    """
+    model = folded_detector(weights)
+    chosen = np.random.default_rng(0).choice(len(paths), spec.pictures, replace=False)
+    taken = [paths[i] for i in sorted(chosen)]
+
+    def run() -> None:
+        for path in taken:
+            model(_input(path))
+
+    seen = histograms(model, body_layers(model), run)
+    ranges = {name: CALIBRATORS[spec.calibrator](one) for name, one in seen.items()}
+    some = torch.cat([_input(path) for path in taken[:: max(len(taken) // JUDGED, 1)][:JUDGED]])
+    sensitivity = sensitivities(model, ranges, lambda one: head_scores(one, some), spec.per_channel)
+    kept = list(sensitivity)[: spec.keep]
+    out.mkdir(parents=True, exist_ok=True)
+    copy = out / weights.name
+    if not (copy.exists() and copy.samefile(weights)):
+        shutil.copyfile(weights, copy)
+    write_network(quantized(model, ranges, spec.per_channel, kept), copy, COMPACT_SIZE_PX, out)
+    record = {
+        **asdict(spec), "weights": weights.name, "kept": kept, "sensitivity": sensitivity,
+        "ranges": {name: [given.low, given.high] for name, given in ranges.items()},
+    }  # fmt: skip
+    (out / "quantization.json").write_text(json.dumps(record, indent=1) + "\n")
+    return record
+
+
+def _input(path: Path) -> torch.Tensor:
+    """The picture as the network takes it (1, 3, height, width), RGB, 0 to 1."""
+    bgr = cv2.imread(str(path))
+    if bgr is None:
+        raise ConfigError(f"{path} is no picture")
+    picture, _ = letterbox(np.asarray(bgr, dtype=np.uint8), COMPACT_SIZE_PX)
+    return torch.from_numpy(np.ascontiguousarray(picture[:, :, ::-1])).permute(2, 0, 1)[None].float() / 255.0
