@@ -84,7 +84,7 @@ def quantize_command(
     out: Annotated[Path, typer.Option(help="Folder for the network, the weights and quantization.json.")] = Path(
         "out/quantized"
     ),
-    method: Annotated[str, typer.Option(help="How ranges are chosen: max, percentile or entropy.")] = "percentile",
+    method: Annotated[str, typer.Option(help="How ranges are chosen: max, percentile or entropy.")] = "max",
     per: Annotated[
         str, typer.Option(help="One scale of a weight for each channel, or one for each tensor.")
     ] = "channel",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -27,14 +28,14 @@ def pictures(folder: Path, rounds: int) -> Iterator[tuple[NDArray[np.uint8], tup
             yield np.asarray(cv2.imread(str(folder / row["picture"])), np.uint8), labels, row["weather"]
 
 
-def mean_precision(rows: Sequence[NDArray[np.float32]], labels: Sequence[tuple[Label, ...]]) -> float:
+def mean_precision(rows: Sequence[NDArray[np.floating[Any]]], labels: Sequence[tuple[Label, ...]]) -> float:
     """mAP50-95 of rows (M, 6): box, score and class, for each picture, as `av_stack.evaluation.detection` has it."""
     samples = [Sample(of, _detections(found), "") for found, of in zip(rows, labels, strict=True)]
     each = [average_precision(samples, name) for name in CLASSES]
     return float(np.mean([precision.mean() for precision in each if precision is not None]))
 
 
-def _detections(rows: NDArray[np.float32]) -> tuple[Detection, ...]:
+def _detections(rows: NDArray[np.floating[Any]]) -> tuple[Detection, ...]:
     return tuple(
         Detection(CLASSES[int(number)], (u0 - 0.5, v0 - 0.5, u1 - 0.5, v1 - 0.5), min(score, 1.0))
         for u0, v0, u1, v1, score, number in rows.tolist()

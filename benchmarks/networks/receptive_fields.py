@@ -1,12 +1,12 @@
 """Receptive fields of ResNet, VGG, YOLO and a vision transformer: in theory, before, during and after training.
 
-    python -m benchmarks.networks.receptive_fields classifiers DATA RECORD.json --device cuda:0
-    python -m benchmarks.networks.receptive_fields detectors DATA RECORD.json
+    python -m benchmarks.networks.receptive_fields classifiers DATA RECORD.json FIGURE.png --device cuda:0
+    python -m benchmarks.networks.receptive_fields detectors DATA RECORD.json FIGURE.png
 
 `classifiers` trains three small networks from scratch to tell which classes a crop of a picture shows, and measures the
 effective field of their last features as training goes on. `detectors` measures the layers that the heads of our
 detectors read, with their trained and with untrained weights, and the theoretical fields of known networks. DATA is a
-folder of `av-stack dataset`. The results are added to RECORD.
+folder of `av-stack dataset`. The results are added to RECORD, and FIGURE shows the effective fields.
 """
 
 from __future__ import annotations
@@ -17,16 +17,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import torch
 import torchvision
+from numpy.typing import NDArray
 from torch import nn
 
 from perception.detection.classes import CLASSES
 from perception.detection.offline import ultralytics
 from perception.detection.resident import UNLEARNT, read_labelled
 from perception.detection.resnet.network import CONFIGURATION, narrow_resnet18
+from perception.networks.field_picture import field_picture
 from perception.networks.receptive_field import EffectiveField, effective_field, theoretical_fields
+
+Image = NDArray[np.uint8]
 
 CROP_PX = 224
 BATCH = 64
@@ -39,8 +44,8 @@ MEASURED = 256
 
 DETECTOR_PICTURES = 16
 WEIGHTS = Path(__file__).parents[2] / "perception" / "weights"
-MAP_PX = 112
-"""Side of the stored map of a field, of which each value stands for 2x2 px."""
+TILE_PX = (160, 96)
+"""Width and height of one field in a figure of the detectors."""
 
 
 def vgg() -> nn.Sequential:
@@ -122,9 +127,12 @@ class Crops:
         return pictures, torch.from_numpy(target).to(pictures.device)
 
 
-def classifiers(data: Path, device: str, steps: Sequence[int] = STEPS, limit: int = 3000) -> dict[str, Any]:
-    """Train each of `FEATURES` and measure its field after each of `steps`."""
+def classifiers(
+    data: Path, device: str, steps: Sequence[int] = STEPS, limit: int = 3000
+) -> tuple[dict[str, Any], list[list[Image]]]:
+    """Train each of `FEATURES` and measure its field after each of `steps`; the figures, and a row of tiles of each."""
     out: dict[str, Any] = {}
+    tiles: list[list[Image]] = []
     crops = Crops(data, device, limit)
     held = [crops.draw(16)[0] for _ in range(MEASURED // 16)]
     for name, (make, channels) in FEATURES.items():
@@ -133,11 +141,13 @@ def classifiers(data: Path, device: str, steps: Sequence[int] = STEPS, limit: in
         optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.05)
         out[name] = {"parameters": sum(p.numel() for p in model.parameters()), "training": []}
         losses: list[float] = []
+        tiles.append([])
         for step in range(steps[-1] + 1):
             if step in steps:
                 field = effective_field(model.eval(), "features", held)
                 loss = float(np.mean(losses[-50:])) if losses else None
                 out[name]["training"].append({"step": step, "loss": loss, **told(field)})
+                tiles[-1].append(_tile(field, (CROP_PX // 2, CROP_PX // 2)))
                 print(name, step, loss, field.sigma_px, field.size_px, field.gaussian_fit, flush=True)
                 model.train()
             for group in optimizer.param_groups:
@@ -151,27 +161,39 @@ def classifiers(data: Path, device: str, steps: Sequence[int] = STEPS, limit: in
             torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
             optimizer.step()
             losses.append(float(loss_now.detach()))
-    return out
+    return out, tiles
 
 
 def told(field: EffectiveField) -> dict[str, Any]:
-    """A field's figures, and its map in parts per million, at half the resolution."""
-    height, width = (2 * (size // 2) for size in field.map.shape)
-    halved = field.map[:height, :width].reshape(height // 2, 2, width // 2, 2).sum(axis=(1, 3))
+    """A field's figures."""
     return {
         "sigma_px": round(field.sigma_px, 2),
         "size_px": field.size_px,
         "gaussian_fit": round(field.gaussian_fit, 4),
-        "map_ppm": np.round(1e6 * halved).astype(int).tolist(),
     }
 
 
-def detectors(data: Path) -> dict[str, Any]:
-    """Fields of the layers that the heads of our detectors read, and the theoretical fields of known networks."""
+def _tile(field: EffectiveField, size_px: tuple[int, int]) -> Image:
+    """A small heat map of the field."""
+    return np.asarray(cv2.resize(field_picture(field.map), size_px, interpolation=cv2.INTER_AREA), np.uint8)
+
+
+def sheet(tiles: Sequence[Sequence[Image]]) -> Image:
+    """One picture of rows of tiles of equal size, with a dark line between them."""
+    framed = [[np.pad(tile, ((0, 4), (0, 4), (0, 0)), constant_values=64) for tile in row] for row in tiles]
+    return np.concatenate([np.concatenate(row, axis=1) for row in framed])
+
+
+def detectors(data: Path) -> tuple[dict[str, Any], list[list[Image]]]:
+    """Fields of the layers that the heads of our detectors read, and a row of tiles of each detector.
+
+    For each layer the untrained network comes first.
+    """
     paths = sorted((data / "images" / "train").glob("*.jpg"))
     chosen = paths[:: max(len(paths) // DETECTOR_PICTURES, 1)][:DETECTOR_PICTURES]
     pictures = [_padded(read_labelled(path)[0]) for path in chosen]
     out: dict[str, Any] = {}
+    tiles: list[list[Image]] = []
     package = ultralytics()
     for name, blank in (("n", "yolo26n.yaml"), ("s", "yolo26s.yaml"), ("resnet", str(CONFIGURATION))):
         if not (WEIGHTS / f"detector_{name}.pt").is_file():
@@ -182,17 +204,19 @@ def detectors(data: Path) -> dict[str, Any]:
         layers = [f"model.{number}" for number in trained.model[-1].f]
         theory = {field.name: field for field in theoretical_fields(trained, layers, (2048, 64))}
         out[name] = {}
+        tiles.append([])
         for layer in layers:
-            fields = {"trained": effective_field(trained, layer, pictures)}
-            fields["untrained"] = effective_field(untrained, layer, pictures)
+            networks = {"untrained": untrained, "trained": trained}
+            fields = {kind: effective_field(network, layer, pictures) for kind, network in networks.items()}
+            tiles[-1] += [_tile(field, TILE_PX) for field in fields.values()]
             out[name][layer] = {
                 "stride_px": theory[layer].stride_px,
                 "theoretical_px": theory[layer].size_px,
                 "is_at_least": theory[layer].reaches_border,
-                **{kind: {k: v for k, v in told(field).items() if k != "map_ppm"} for kind, field in fields.items()},
+                **{kind: told(field) for kind, field in fields.items()},
             }
             print(name, layer, out[name][layer], flush=True)
-    return out
+    return out, tiles
 
 
 def theory() -> dict[str, Any]:
@@ -216,15 +240,18 @@ def main() -> None:
     parser.add_argument("part", choices=("classifiers", "detectors"))
     parser.add_argument("data", type=Path)
     parser.add_argument("record", type=Path)
+    parser.add_argument("figure", type=Path)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--steps", type=int, nargs="+", default=STEPS)
     given = parser.parse_args()
     record = json.loads(given.record.read_text()) if given.record.exists() else {}
     if given.part == "classifiers":
-        record["classifiers"] = classifiers(given.data, given.device, given.steps)
+        record["classifiers"], tiles = classifiers(given.data, given.device, given.steps)
     else:
-        record |= {"theory": theory(), "detectors": detectors(given.data)}
-    given.record.write_text(json.dumps(record) + "\n")
+        record["theory"] = theory()
+        record["detectors"], tiles = detectors(given.data)
+    given.record.write_text(json.dumps(record, indent=1) + "\n")
+    cv2.imwrite(str(given.figure), sheet(tiles))
 
 
 if __name__ == "__main__":

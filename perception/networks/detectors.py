@@ -14,7 +14,7 @@ import torch
 from perception.detection.offline import openvino, ultralytics
 from perception.detection.resnet.network import fuse_backbone
 from perception.detection.weights import Exported
-from perception.networks.fake_quantization import quantizable
+from perception.networks.fake_quantization import QuantizedConv2d, quantizable
 
 
 def folded_detector(weights: Path, device: str = "cpu") -> Any:
@@ -46,9 +46,12 @@ def head_scores(model: Any, pictures: torch.Tensor) -> torch.Tensor:
 def write_network(model: Any, weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
     """Write a network made of the file `weights` in OpenVINO's format to `folder`, as `weights.export` does.
 
-    OpenVINO runs convolutions between rounded values in eight bits.
+    OpenVINO runs convolutions between rounded values in eight bits. The scales of weights are fixed in `model`.
     """
     ov = openvino()
+    for module in model.modules():
+        if isinstance(module, QuantizedConv2d):
+            module.freeze()
     head = model.model[-1]
     head.export, head.format = True, "openvino"
     picture = torch.zeros((1, 3, size_px[1], size_px[0]))

@@ -22,30 +22,52 @@ WEIGHT_LEVEL_MAX = 127
 class QuantizedConv2d(nn.Module):
     """A convolution whose input is rounded to the levels of `given`, and whose weight is rounded to -127..127.
 
-    `per_channel` gives each output channel a scale of its own; otherwise the whole weight has one.
+    `per_channel` gives each output channel a scale of its own; otherwise the whole weight has one. The scales follow
+    the weight while it is trained; `freeze` makes them constants.
     """
 
     def __init__(self, conv: nn.Conv2d, given: Range, per_channel: bool) -> None:
         super().__init__()
         self.conv, self.per_channel = conv, per_channel
         self.scale, self.zero_point = given.scale, given.zero_point
+        self.register_buffer("frozen_scales", None)
+
+    def freeze(self) -> None:
+        """Fix the scales of the weight, as a network in a file has them."""
+        self.frozen_scales = weight_scales(self.conv.weight, self.per_channel)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        rounded = torch.fake_quantize_per_tensor_affine(x.float(), self.scale, self.zero_point, 0, LEVELS - 1)
-        weight = quantized_weight(self.conv.weight, self.per_channel)
-        found: torch.Tensor = self.conv._conv_forward(rounded.to(x.dtype), weight.to(x.dtype), self.conv.bias)
+        rounded = torch.fake_quantize_per_tensor_affine(_single(x), self.scale, self.zero_point, 0, LEVELS - 1)
+        weight = quantized_weight(self.conv.weight, self.per_channel, self.frozen_scales)
+        if x.dtype != torch.float32:
+            rounded, weight = rounded.to(x.dtype), weight.to(x.dtype)
+        found: torch.Tensor = self.conv._conv_forward(rounded, weight, self.conv.bias)
         return found
 
 
-def quantized_weight(weight: torch.Tensor, per_channel: bool) -> torch.Tensor:
-    """The weight (channels, ...) rounded to eight bits around zero, in floating point."""
-    values = weight.float()
+def weight_scales(weight: torch.Tensor, per_channel: bool) -> torch.Tensor:
+    """Distances of two levels (channels,), float32: each channel's own, or the same for all of them."""
+    largest = weight.detach().float().abs().flatten(1).amax(dim=1)
     if not per_channel:
-        scale = float(values.detach().abs().amax().clamp_min(1e-12)) / WEIGHT_LEVEL_MAX
-        return torch.fake_quantize_per_tensor_affine(values, scale, 0, -WEIGHT_LEVEL_MAX, WEIGHT_LEVEL_MAX)
-    scales = values.detach().flatten(1).abs().amax(dim=1).clamp_min(1e-12) / WEIGHT_LEVEL_MAX
-    zeros = torch.zeros_like(scales, dtype=torch.int32)
-    return torch.fake_quantize_per_channel_affine(values, scales, zeros, 0, -WEIGHT_LEVEL_MAX, WEIGHT_LEVEL_MAX)
+        largest = largest.amax().expand_as(largest)
+    return (largest.clamp_min(1e-12) / WEIGHT_LEVEL_MAX).contiguous()
+
+
+def quantized_weight(weight: torch.Tensor, per_channel: bool, scales: torch.Tensor | None = None) -> torch.Tensor:
+    """The weight (channels, ...) rounded to eight bits around zero, in floating point; `scales` are computed if None.
+
+    Level -128 is allowed, since ONNX knows no other range, but no weight reaches it.
+    """
+    used = weight_scales(weight, per_channel) if scales is None else scales
+    zeros = torch.zeros_like(used, dtype=torch.int32)
+    return torch.fake_quantize_per_channel_affine(
+        _single(weight), used, zeros, 0, -WEIGHT_LEVEL_MAX - 1, WEIGHT_LEVEL_MAX
+    )
+
+
+def _single(x: torch.Tensor) -> torch.Tensor:
+    """`x` in float32; no operation where it is that already, so that none is exported."""
+    return x if x.dtype == torch.float32 else x.float()
 
 
 def quantizable(model: nn.Module, keep: Callable[[str], bool] = lambda name: False) -> list[str]:

@@ -21,7 +21,13 @@ from perception.networks.calibration import (
     by_percentile,
     histograms,
 )
-from perception.networks.fake_quantization import quantizable, quantized, quantized_weight, sensitivities
+from perception.networks.fake_quantization import (
+    QuantizedConv2d,
+    quantizable,
+    quantized,
+    quantized_weight,
+    sensitivities,
+)
 
 STREET = Path(__file__).parents[1] / "pictures" / "detector_street.jpg"
 
@@ -112,6 +118,14 @@ def test_a_quantized_network_is_near_its_original_and_leaves_it_alone() -> None:
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
     with pytest.raises(TypeError, match="1 is ReLU"):
         quantized(model, {"1": Range(0.0, 1.0)})
+
+
+def test_frozen_scales_no_longer_follow_the_weight() -> None:
+    layer = QuantizedConv2d(nn.Conv2d(1, 1, 1, bias=False), Range(-1.0, 1.0), per_channel=True)
+    layer.conv.weight.data.fill_(0.5)
+    layer.freeze()
+    layer.conv.weight.data.fill_(2.0)
+    assert float(layer(torch.ones(1, 1, 1, 1)).detach()) == pytest.approx(0.5, abs=0.01), "clipped to the old range"
 
 
 def test_the_layer_with_a_useless_range_is_the_most_sensitive_one() -> None:

@@ -1,0 +1,131 @@
+"""Writes the tables of docs/networks/ from the files that the measurements wrote.
+
+python -m benchmarks.networks.tables
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks import markdown_tables
+
+DOCS = Path(__file__).parents[2] / "docs" / "networks"
+DETECTORS = {"n": "YOLO26n", "s": "YOLO26s", "resnet": "ResNet detector"}
+
+
+def detector_fields(record: dict[str, Any]) -> str:
+    """Effective fields of the detectors' layers, untrained and trained."""
+    cells = []
+    for name, layers in record["detectors"].items():
+        for layer in layers.values():
+            before, after = layer["untrained"], layer["trained"]
+            cells.append([
+                DETECTORS[name], f"{layer['stride_px']:.0f}", _theoretical(layer),
+                f"{before['sigma_px']:.1f}, {after['sigma_px']:.1f}", f"{before['size_px']}, {after['size_px']}",
+                f"{before['gaussian_fit']:.2f}, {after['gaussian_fit']:.2f}",
+            ])  # fmt: skip
+    columns = ["network", "stride", "theoretical size", "deviation", "size", "Gaussian"]
+    return markdown_tables.rows(columns, cells)
+
+
+def _theoretical(layer: dict[str, Any]) -> str:
+    return "all of 2,048 px" if layer["is_at_least"] else f"{layer['theoretical_px']} px"
+
+
+def known_fields(record: dict[str, Any]) -> str:
+    """Theoretical fields of known networks by stage."""
+    cells = [
+        [network, ", ".join(f"{stage} {size}" for stage, size in stages.items())]
+        for network, stages in record["theory"].items()
+    ]
+    return markdown_tables.rows(["network", "size after each stage, px"], cells)
+
+
+def growth(record: dict[str, Any]) -> str:
+    """Effective fields of the classifiers as training goes on: deviation and Gaussian fit after each step."""
+    measured = record["classifiers"]
+    steps = [str(one["step"]) for one in next(iter(measured.values()))["training"]]
+    cells = [
+        [name, *(f"{one['sigma_px']:.1f} ({one['gaussian_fit']:.2f})" for one in network["training"])]
+        for name, network in measured.items()
+    ]
+    return markdown_tables.rows(["network", *(f"step {step}" for step in steps)], cells)
+
+
+def deployed(record: dict[str, Any], weights: str) -> str:
+    """Precision, size and time of each network of a weights file, as OpenVINO runs it."""
+    found = record["weights"][weights]["networks"]
+    base = found["float32"]["map"]
+    cells = [
+        [
+            name, f"{one['map']:.4f}", f"{100 * (one['map'] - base):+.2f}", f"{one['mb']:.2f}",
+            f"{one['ms_median']:.1f} ({one['ms_10th_percentile']:.1f})",
+        ]
+        for name, one in found.items()
+    ]  # fmt: skip
+    return markdown_tables.rows(["network", "mAP50-95", "points to float32", "MB", "ms"], cells)
+
+
+def sensitive(record: dict[str, Any], weights: str) -> str:
+    """The ten layers that move the scores most."""
+    found = record["weights"][weights]["sensitivity"]
+    return markdown_tables.rows(
+        ["layer", "moves the scores by"], [[name, f"{value:.2%}"] for name, value in list(found.items())[:10]]
+    )
+
+
+def simulated(record: dict[str, Any]) -> str:
+    """Points of mAP50-95 to float of the networks simulated on a GPU."""
+    studies = record["weights"]
+    first = next(iter(studies.values()))
+    cells = [["float: mAP50-95", *(f"{one['float']:.4f}" for one in studies.values())]]
+    for name in first["calibrators"]:
+        cells.append([name, *(_points(one["calibrators"][name], one) for one in studies.values())])
+    cells.append(["the head too", *(_points(one["head too"], one) for one in studies.values())])
+    for count in first["kept"]:
+        if count != "0":
+            cells.append([f"{count} layers kept", *(_points(one["kept"][count], one) for one in studies.values())])
+    cells.append(["trained", *(_points(one["aware"], one) for one in studies.values())])
+    return markdown_tables.rows(["network", *studies], cells)
+
+
+def _points(value: float, one: dict[str, Any]) -> str:
+    return f"{100 * (value - one['float']):+.2f}"
+
+
+TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
+    "receptive-fields.md": {
+        "known fields": ("receptive_fields.json", known_fields),
+        "detectors' fields": ("receptive_fields.json", detector_fields),
+        "growth": ("growth.json", growth),
+    },
+    "quantization.md": {
+        "deployed n": ("deployed.json", lambda record: deployed(record, "detector_n")),
+        "sensitivity n": ("deployed.json", lambda record: sensitive(record, "detector_n")),
+        "deployed resnet": ("deployed.json", lambda record: deployed(record, "detector_resnet")),
+        "simulated": ("simulated.json", simulated),
+    },
+}
+"""By page: its tables, each with its file and the function that makes it. Pages may lack some of them."""
+
+
+def filled(page: str, text: str) -> str:
+    """The page's text with every table that it has marks for."""
+    for name, (file, table) in TABLES[page].items():
+        if markdown_tables.marks(name)[0] in text:
+            record = json.loads((DOCS / file).read_text())
+            text = markdown_tables.placed(text, name, table(record))
+    return text
+
+
+def main() -> None:
+    for page in TABLES:
+        path = DOCS / page
+        path.write_text(filled(page, path.read_text()))
+
+
+if __name__ == "__main__":
+    main()
