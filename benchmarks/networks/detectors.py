@@ -3,7 +3,8 @@
     python -m benchmarks.networks.detectors FOLDER --maps MAPS --weights A.pt B.pt --record RECORD.json
 
 FOLDER keeps the pictures and labels, which are not made again. The networks run in float32 on the CPU. RECORD gets the
-figures of docs/detector.md by weights file, and the size of the file and of the network.
+figures of docs/detector.md by weights file, and the size of the file and of the network; other files' figures that it
+holds already stay.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def main() -> None:
     render(given.folder, given.maps, given.rounds)
     record: dict[str, Any] = {"map": MAP, "first seed": FIRST_SEED, "torch": torch.__version__,
                               "threads": torch.get_num_threads(), "processor": platform.machine()}  # fmt: skip
-    record["weights"] = {}
+    record["weights"] = json.loads(given.record.read_text())["weights"] if given.record.exists() else {}
     for path in given.weights:
         record["weights"][path.name] = measured = measure(path, given.folder, given.rounds)
         print(path.name, measured["figures"]["mAP50-95, all presets"], flush=True)

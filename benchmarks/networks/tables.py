@@ -77,6 +77,35 @@ def sensitive(record: dict[str, Any], weights: str) -> str:
     )
 
 
+def onnx_runtime(record: dict[str, Any]) -> str:
+    """Precision of each network, as ONNX Runtime runs it."""
+    base = record["networks"]["float32"]["map"]
+    cells = [
+        [name, f"{one['map']:.4f}", f"{100 * (one['map'] - base):+.2f}"] for name, one in record["networks"].items()
+    ]
+    return markdown_tables.rows(["network", "mAP50-95", "points to float32"], cells)
+
+
+COMPARED = (
+    "mAP50-95, all presets", "AP50-95, car", "AP50-95, pedestrian", "recall of vehicles at IoU 0.5, all presets",
+    "recall of vehicles at IoU 0.5, 0-20 m", "recall of vehicles at IoU 0.5, 20-40 m",
+    "recall of vehicles at IoU 0.5, 40-80 m", "recall of pedestrians at IoU 0.5, all presets",
+    "recall of pedestrians at IoU 0.5, 0-20 m", "recall of pedestrians at IoU 0.5, 20-40 m",
+    "recall of pedestrians at IoU 0.5, 40-80 m", "state of lights found, within 25 m",
+)  # fmt: skip
+"""Figures of the detectors that the page compares."""
+
+
+def compared(record: dict[str, Any]) -> str:
+    """The figures of each weights file, and the size of its network."""
+    files = record["weights"]
+    cells = [["million parameters in use", *(f"{one['parameters_in_use'] / 1e6:.1f}" for one in files.values())]]
+    for name in COMPARED:
+        count = next(iter(files.values()))["figures"][name][1]
+        cells.append([f"{name} ({count})", *(f"{one['figures'][name][0]:.3f}" for one in files.values())])
+    return markdown_tables.rows(["figure (objects)", *(Path(name).stem for name in files)], cells)
+
+
 def simulated(record: dict[str, Any]) -> str:
     """Points of mAP50-95 to float of the networks simulated on a GPU."""
     studies = record["weights"]
@@ -102,10 +131,12 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "detectors' fields": ("receptive_fields.json", detector_fields),
         "growth": ("growth.json", growth),
     },
+    "resnet-detector.md": {"compared": ("detectors.json", compared)},
     "quantization.md": {
         "deployed n": ("deployed.json", lambda record: deployed(record, "detector_n")),
         "sensitivity n": ("deployed.json", lambda record: sensitive(record, "detector_n")),
         "deployed resnet": ("deployed.json", lambda record: deployed(record, "detector_resnet")),
+        "onnx runtime": ("onnx_runtime.json", onnx_runtime),
         "simulated": ("simulated.json", simulated),
     },
 }
