@@ -39,7 +39,7 @@ RATE = 1e-3
 STEPS = (0, 30, 100, 300, 1000)
 """Steps of training after which the effective field is measured."""
 
-MEASURED = 256
+MEASURED = 64
 """Pictures over which a classifier's field is averaged."""
 
 DETECTOR_PICTURES = 16
@@ -128,7 +128,7 @@ class Crops:
 
 
 def classifiers(
-    data: Path, device: str, steps: Sequence[int] = STEPS, limit: int = 3000
+    data: Path, device: str, steps: Sequence[int] = STEPS, limit: int = 3000, batch: int = BATCH
 ) -> tuple[dict[str, Any], list[list[Image]]]:
     """Train each of `FEATURES` and measure its field after each of `steps`; the figures, and a row of tiles of each."""
     out: dict[str, Any] = {}
@@ -139,7 +139,7 @@ def classifiers(
         torch.manual_seed(0)
         model = Classifier(make(), channels).to(device)
         optimizer = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.05)
-        out[name] = {"parameters": sum(p.numel() for p in model.parameters()), "training": []}
+        out[name] = {"batch": batch, "parameters": sum(p.numel() for p in model.parameters()), "training": []}
         losses: list[float] = []
         tiles.append([])
         for step in range(steps[-1] + 1):
@@ -152,7 +152,7 @@ def classifiers(
                 model.train()
             for group in optimizer.param_groups:
                 group["lr"] = RATE * min((step + 1) / 100, 1.0, (steps[-1] - step + 1) / (0.5 * steps[-1]))
-            pictures, target = crops.draw(BATCH if device != "cpu" else 4)
+            pictures, target = crops.draw(batch)
             with torch.autocast(device.partition(":")[0], torch.bfloat16, enabled=device != "cpu"):
                 found = model(pictures)
             loss_now = nn.functional.binary_cross_entropy_with_logits(found.float(), target)
@@ -242,11 +242,12 @@ def main() -> None:
     parser.add_argument("record", type=Path)
     parser.add_argument("figure", type=Path)
     parser.add_argument("--device", default="cpu")
+    parser.add_argument("--batch", type=int, default=BATCH, help="Crops of a step of the classifiers.")
     parser.add_argument("--steps", type=int, nargs="+", default=STEPS)
     given = parser.parse_args()
     record = json.loads(given.record.read_text()) if given.record.exists() else {}
     if given.part == "classifiers":
-        record["classifiers"], tiles = classifiers(given.data, given.device, given.steps)
+        record["classifiers"], tiles = classifiers(given.data, given.device, given.steps, batch=given.batch)
     else:
         record["theory"] = theory()
         record["detectors"], tiles = detectors(given.data)
