@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import cv2
@@ -29,6 +32,7 @@ from perception.networks.fake_quantization import (
     sensitivities,
 )
 
+WEIGHTS = Path(__file__).parents[3] / "perception" / "weights" / "detector_n.pt"
 STREET = Path(__file__).parents[1] / "pictures" / "detector_street.jpg"
 
 
@@ -184,3 +188,22 @@ def test_the_command_writes_a_network_that_a_drive_can_use(tmp_path: Path) -> No
     )
     assert {one.name for one in found} == {one.name for one in shipped}
     assert abs(len(found) - len(shipped)) <= 1
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("none.pt", "."), "WEIGHTS none.pt: no such file"),
+        ((str(WEIGHTS), "."), "0 pictures in images/train; needed are 300"),
+        ((str(WEIGHTS), ".", "--method", "median"), "--method"),
+        ((str(WEIGHTS), ".", "--per", "row"), "--per"),
+    ],
+)
+def test_bad_options_are_named(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
+    arguments = [sys.executable, "-m", "av_stack.cli", "quantize", *options]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run(
+        arguments, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=environment
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
