@@ -134,6 +134,7 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
     "resnet-detector.md": {"compared": ("detectors.json", compared)},
     "quantization.md": {
         "deployed n": ("deployed.json", lambda record: deployed(record, "detector_n")),
+        "deployed s": ("deployed_s.json", lambda record: deployed(record, "detector_s")),
         "sensitivity n": ("deployed.json", lambda record: sensitive(record, "detector_n")),
         "deployed resnet": ("deployed.json", lambda record: deployed(record, "detector_resnet")),
         "onnx runtime": ("onnx_runtime.json", onnx_runtime),
