@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from av_core.errors import ConfigError
+from av_core.errors import ConfigError, install_hint
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
 from av_stack.cli.output import console
 from av_stack.interruption import importing
@@ -90,6 +91,7 @@ def quantize_command(
     ] = "channel",
     keep: Annotated[int, typer.Option(min=0, help="Number of the most sensitive layers kept in float.")] = 0,
     pictures: Annotated[int, typer.Option(min=1, help="Pictures to measure ranges on.")] = 300,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Write it as ONNX with QDQ pairs too (extra onnx).")] = False,
 ) -> None:
     """Quantize a detector to eight bits with our own calibration, for the CPU; say how sensitive each layer is."""
     check_known("--method", [method], METHODS)
@@ -102,7 +104,9 @@ def quantize_command(
     with importing():
         from perception.networks.detector_quantization import QuantizationSpec, quantize_detector
 
-    spec = QuantizationSpec(METHODS[method], per == "channel", keep, pictures)
+    spec = QuantizationSpec(METHODS[method], per == "channel", keep, pictures, onnx)
+    if onnx and find_spec("onnx") is None:
+        raise ConfigError("--onnx: onnx is not installed; " + install_hint("onnx"))
     record = quantize_detector(weights, paths, spec, out)
     for name, error in list(record["sensitivity"].items())[:10]:
         kept = ", kept in float" if name in record["kept"] else ""

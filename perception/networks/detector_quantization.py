@@ -19,6 +19,7 @@ from perception.detection.weights import COMPACT_SIZE_PX
 from perception.networks.calibration import CALIBRATORS, histograms
 from perception.networks.detectors import body_layers, folded_detector, head_scores, write_network
 from perception.networks.fake_quantization import quantized, sensitivities
+from perception.networks.onnx_export import write_onnx
 
 JUDGED = 2
 """Pictures on which the sensitivity of each layer is measured."""
@@ -26,12 +27,16 @@ JUDGED = 2
 
 @dataclass(frozen=True, slots=True)
 class QuantizationSpec:
-    """`calibrator` is one of `CALIBRATORS`; `keep` of the most sensitive layers stay in floating point."""
+    """`calibrator` is one of `CALIBRATORS`; `keep` of the most sensitive layers stay in floating point.
+
+    With `onnx` the network is written as ONNX too.
+    """
 
     calibrator: str
     per_channel: bool = True
     keep: int = 0
     pictures: int = 300
+    onnx: bool = False
 
 
 def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSpec, out: Path) -> dict[str, Any]:
@@ -57,7 +62,10 @@ def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSp
     copy = out / weights.name
     if not (copy.exists() and copy.samefile(weights)):
         shutil.copyfile(weights, copy)
-    write_network(quantized(model, ranges, spec.per_channel, kept), copy, COMPACT_SIZE_PX, out)
+    small = quantized(model, ranges, spec.per_channel, kept)
+    made = write_network(small, copy, COMPACT_SIZE_PX, out)
+    if spec.onnx:
+        write_onnx(small, COMPACT_SIZE_PX, made.model.with_suffix(".onnx"))
     record = {
         **asdict(spec), "weights": weights.name, "kept": kept, "sensitivity": sensitivity,
         "ranges": {name: [given.low, given.high] for name, given in ranges.items()},
