@@ -40,18 +40,20 @@ _DONE_M = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the ego stands on its route: how far beside it, and turned to the left of it by how much; and
-    the gap to what it wants to pass."""
+    """Where the ego stands on its route: beside it, and turned to its left; and the gap to what it wants to pass.
+
+    It `is_in_their_way` where it reaches into the oncoming lane.
+    """
 
     cross_track_m: float
     turn_rad: float
     room_m: float
     is_in_their_way: bool
-    waits_to_pass: bool
+    wants_to_pass: bool
 
     @property
     def is_stuck(self) -> bool:
-        return self.waits_to_pass and (self.room_m < _NEAR_M or self.is_in_their_way)
+        return self.wants_to_pass and (self.room_m < _NEAR_M or self.is_in_their_way)
 
 
 class BackingUp:

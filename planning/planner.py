@@ -259,9 +259,8 @@ def _turn_radius_m(vehicle: VehicleParameters) -> float:
 def _where(local: LocalPath, at: RouteProgress) -> Where:
     """Where the ego stands, for the decision to back up."""
     is_out = local.faces_oncoming and (abs(at.cross_track_m) > _OUT_M or abs(at.heading_error_rad) > _TURNED_RAD)
-    return Where(
-        at.cross_track_m, at.heading_error_rad, local.room_m, is_out, local.waits_to_pass and not local.pulls_out
-    )
+    wants_to_pass = bool(local.passed) and not local.pulls_out
+    return Where(at.cross_track_m, at.heading_error_rad, local.room_m, is_out, wants_to_pass)
 
 
 def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
