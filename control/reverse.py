@@ -12,7 +12,8 @@ from control.lateral import wheel_angle_limit
 _LENGTH_M = 2.0
 """Both errors decay critically damped over about this distance."""
 
-_FEEDBACK_MAX_1PM = 0.15
+_PREVIEW_S, _FEEDBACK_MAX_1PM = 0.3, 0.2
+"""Time that the wheels need to turn, and the most curvature of the feedback."""
 
 
 class ReverseSteering:
@@ -36,7 +37,8 @@ class ReverseSteering:
         turned = math.sin(float(wrap_angle(ego.yaw_rad - yaw)))
         feedback = 2.0 * turned / _LENGTH_M - beside_m / _LENGTH_M**2
         feedback = min(max(feedback, -_FEEDBACK_MAX_1PM), _FEEDBACK_MAX_1PM)
-        angle = math.atan(self._vehicle.wheelbase_m * (float(curve.curvature_1pm[row]) + feedback))
+        soon = curve.interpolate(curve.s_m[row] + _PREVIEW_S * abs(ego.speed_mps), curve.curvature_1pm)
+        angle = math.atan(self._vehicle.wheelbase_m * (float(soon) + feedback))
         wanted = angle / wheel_angle_limit(self._vehicle, abs(ego.speed_mps))
         wanted = min(max(wanted, self._steer - self._change), self._steer + self._change)
         self._steer = min(max(wanted, -1.0), 1.0)
