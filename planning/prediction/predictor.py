@@ -42,8 +42,9 @@ _CORNER_MPS2, _BRAKE_MPS2, _BEND_M = 25.0, 8.0, 4.0
 """The most lateral acceleration and braking with which a vehicle follows a bend, and the length over which the bend is
 measured. Tyres hold less: but a car of the Leaderboard's streams takes a bend of 7 m at 11 m/s."""
 
-_STOPPING_MPS2, _OVER_LINE_M = 6.0, 1.0
-"""A driver who stops for a red light or a sign brakes like this at most, and may stand so far beyond the lane's end."""
+_STOPPING_MPS2, _OVER_LINE_M, _CREEPING_MPS = 6.0, 1.0, 2.0
+"""A driver who stops for a red light or a sign brakes like this at most, and may stand so far beyond its lane. One who
+is slower than the last can stop anywhere."""
 
 _LEAVING_MPS = 0.6
 """Sideways speed from which a vehicle may be leaving its lane."""
@@ -132,7 +133,7 @@ class Predictor:
         if match.lane not in self._junction_m:
             self._junction_m[match.lane] = self._to_junction_m(match.lane)
         left_m = self._junction_m[match.lane] - match.s_m - 0.5 * item.length_m
-        return item.speed_mps**2 < 2.0 * _STOPPING_MPS2 * (left_m + _OVER_LINE_M)
+        return item.speed_mps < _CREEPING_MPS or item.speed_mps**2 < 2.0 * _STOPPING_MPS2 * (left_m + _OVER_LINE_M)
 
     def _to_junction_m(self, key: LaneKey) -> float:
         """Way from the start of a lane to the next junction, if there is one within `_FOLLOW_M` beyond its end."""
