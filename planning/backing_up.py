@@ -16,7 +16,8 @@ from av_core.types import EgoState, Float, Prediction, Stamp, TrackedObject
 from planning.local.occupancy import Body
 
 _STUCK_S, _AGAIN_S = 4.0, 6.0
-"""The ego backs up when it has been stuck for the first time, and not again before the second."""
+"""The ego backs up when it has been stuck for the first time, and not again before the second. It gives up where it has
+to stand on the way back for the first time, too: else it would wait for those behind it while the way ahead is free."""
 
 _NEAR_M, _ROOM_M = 3.0, 7.0
 """A gap ahead that is too small to swing out of; and the gap that the ego makes."""
@@ -66,6 +67,7 @@ class BackingUp:
         self._stuck_since_s: float | None = None
         self._not_before_s = -np.inf
         self._left_m: float | None = None
+        self._stands_since_s = 0.0
         self._last: tuple[float, float] | None = None
 
     def update(self, ego: EgoState, stamp: Stamp, where: Where, prediction: Prediction) -> Trajectory | None:
@@ -78,7 +80,10 @@ class BackingUp:
             while len(self._poses) > 1 and self._is_ahead(ego, self._poses[-1]):
                 self._poses.pop()
                 self._beside.pop()
-            if self._left_m > _DONE_M and len(self._poses) > 1:
+            if ego.speed_mps < _BACKWARDS_MPS:
+                self._stands_since_s = time_s
+            has_time = time_s - self._stands_since_s < _STUCK_S
+            if has_time and self._left_m > _DONE_M and len(self._poses) > 1:
                 return self._back(ego, prediction)
             self._left_m, self._stuck_since_s, self._not_before_s = None, None, time_s + _AGAIN_S
             return None
@@ -93,7 +98,7 @@ class BackingUp:
         way_m = self._wanted_m(where)
         if min(way_m, self._free_m(prediction, way_m)) < _SHORTEST_M or self._someone_comes(ego, prediction):
             return None
-        self._left_m = way_m
+        self._left_m, self._stands_since_s = way_m, time_s
         return self._back(ego, prediction)
 
     def _remember(self, ego: EgoState, beside: float) -> None:
@@ -135,7 +140,7 @@ class BackingUp:
         return float(along_m[reached[max(rows[0] - 1, 0)]]) if len(rows) else float(along_m[reached[-1]])
 
     def _is_near(self, poses: Float, item: TrackedObject) -> np.ndarray:
-        """At which poses (N, 3) the ego's rear half is nearer to a road user than the margin."""
+        """At which poses (N, 3) the ego's rear half touches a road user, or comes nearer behind it than the margin."""
         half_m = 0.5 * self._body.width_m
         along = np.linspace(-self._body.rear_m - _MARGIN_M, 0.0, 6)
         x = poses[:, :1] + along * np.cos(poses[:, 2:])

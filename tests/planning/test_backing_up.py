@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_core.types import Manoeuvre, Pose2D, TrackedObject
+from av_core.types import Manoeuvre, Pose2D, PredictedObject, Prediction, Stamp, TrackedObject
+from planning.backing_up import BackingUp, Where
+from planning.local.occupancy import Body
 from tests.control.vehicle_model import VehicleState
-from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive, follow_mps2
+from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive, ego_state, follow_mps2
 from tests.planning.local.test_passing import clearance_m, manoeuvres, outline, two_way_road
 from tests.planning.test_traffic import vehicle
 
@@ -70,3 +72,19 @@ def test_an_ego_that_just_waits_stays_where_it_is() -> None:
     log = meet(oncoming, 30.0)
     assert Manoeuvre.BACK_UP not in manoeuvres(log)
     assert log.column(3).min() > -0.05
+
+
+def test_an_ego_that_cannot_get_back_gives_up() -> None:
+    """It has come 10 m and is stuck; a car stops right behind it as soon as it backs up."""
+    backing_up, stuck = BackingUp(Body(3.8, 1.0, 1.9)), Where(1.0, 0.3, 2.0, is_in_their_way=True, wants_to_pass=True)
+    reversed_s: list[float] = []
+    for frame, time_s in enumerate(np.arange(0.0, 30.0, DT_S).tolist()):
+        state = VehicleState(min(2.0 * time_s, 10.0), 0.0, 0.0, 2.0 if time_s < 5.0 else 0.0)
+        behind = (vehicle(5, state.x_m - 4.5, 0.0, 0.0, 0.0),) if reversed_s else ()
+        ego = ego_state(state, Stamp(frame, time_s))
+        prediction = Prediction(ego.stamp, np.arange(3.0), tuple(PredictedObject(one) for one in behind))
+        where = stuck if time_s > 5.0 else replace(stuck, wants_to_pass=False)
+        if backing_up.update(ego, ego.stamp, where, prediction) is not None:
+            reversed_s.append(time_s)
+    assert 8.9 < reversed_s[0] < 9.2
+    assert 3.9 < reversed_s[-1] - reversed_s[0] < 4.2
