@@ -37,7 +37,7 @@ EXPECT_S = 0.25
 """Time, s, to wait for the step that each frame causes, in either mode of the TrafficManager."""
 
 LOST_S = 1.5
-"""A client that makes no call for this time, s, after a frame that should cause a step has lost its wake-up."""
+"""A client that makes no call for this time, s, while a frame has caused no step has lost its wake-up."""
 
 MISSES = 3
 """Consecutive steps missing after `EXPECT_S` until none is expected; the next observed step resets the count."""
@@ -94,8 +94,13 @@ class TrafficManagerWatch:
         return max(self._called_s + SETTLE_S - now_s, 0.0) if self._has_manager else 0.0
 
     def is_lost(self, frame_s: float, now_s: float) -> bool:
-        """Whether the thread seems to have missed the frame sent at `frame_s`: no client thread has called since."""
-        return self._has_manager and self._owes_step and self._heard_s <= frame_s and now_s - frame_s >= LOST_S
+        """Whether the thread seems to have missed the frame sent at `frame_s`: it has not stepped, and nobody calls.
+
+        A thread that has just started asks for the settings right before it waits for its first frame. That call may
+        come after the frame, so a call alone does not show that the thread is awake.
+        """
+        quiet_s = now_s - max(frame_s, self._heard_s)
+        return self._has_manager and self._owes_step and not self._is_stepping and quiet_s >= LOST_S
 
     def on_frame(self) -> None:
         """Note that a snapshot is being sent."""

@@ -122,7 +122,8 @@ class Server:
                     wake(*client.manager)
                 except OSError as error:
                     log(f"TrafficManager at port {client.manager[1]} does not answer: {error}")
-                    client.manager = None
+                    if not isinstance(error, TimeoutError):  # a process on a busy machine may answer the next time
+                        client.manager = None
 
     def _frame_due_s(self) -> float | None:
         """Time since which a frame is due: the oldest unserved tick call, or the next tick of an asynchronous world.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from embedded_carla.pace import EXPECT_S, MISSES, SETTLE_S, STEP_S, TrafficManagerWatch
+from embedded_carla.pace import EXPECT_S, LOST_S, MISSES, SETTLE_S, STEP_S, TrafficManagerWatch
 
 STEP = ("get_vehicle_light_states", "get_weather_parameters", "apply_batch", "get_episode_settings")
 
@@ -82,3 +82,30 @@ def test_a_step_without_vehicles_ends_when_the_thread_asks_again() -> None:
         assert not watch.may_tick(1.0, 1.0)
     watch.on_call(STEP[3], 1.0)
     assert watch.may_tick(1.0, 1.0)
+
+
+def test_a_thread_that_sleeps_through_a_frame_is_lost_after_a_while() -> None:
+    watch = manager_at_rest()
+    watch.on_frame()
+    assert not watch.is_lost(1.0, 1.0 + 0.9 * LOST_S)
+    assert watch.is_lost(1.0, 1.0 + LOST_S)
+    for call in STEP:
+        watch.on_call(call, 1.1)
+    assert not watch.is_lost(1.0, 1.1 + 2.0 * LOST_S)
+
+
+def test_a_thread_is_lost_that_asked_for_the_settings_after_its_first_frame() -> None:
+    """It starts late on a busy machine, asks, and goes to sleep at the moment when the client has the frame."""
+    watch = TrafficManagerWatch()
+    watch.on_call("add_traffic_manager_running", 0.0)
+    watch.on_frame()
+    watch.on_call("get_episode_settings", 1.001)
+    assert not watch.is_lost(1.0, 1.0 + LOST_S)
+    assert watch.is_lost(1.0, 1.001 + LOST_S)
+
+
+def test_a_thread_that_works_on_a_long_step_is_not_lost() -> None:
+    watch = manager_at_rest()
+    watch.on_frame()
+    watch.on_call(STEP[0], 1.001)
+    assert not watch.is_lost(1.0, 1.0 + 10.0 * LOST_S)
