@@ -17,6 +17,10 @@ _FACING_RAD = 2.8
 """A vehicle whose heading differs from the path by more faces the ego on the lane beside. From afar, an error in its
 place puts it on the path, where it would keep the ego before a green light."""
 
+_QUEUE_RAD = 0.8
+"""A vehicle whose heading differs from the path by less goes where the ego goes. At the end of a turn, the path below
+its rear has not turned as far as the vehicle."""
+
 _JOINS_M = 6.0
 """A vehicle that turns onto the ego's road drives farther than this along the path within the horizon; it is then one
 to follow, not one to wait for."""
@@ -49,22 +53,26 @@ def stops_before_junctions(
 
     The ego comes to the junctions, all ahead of it, at the times `arrives_s`. `times_s` (T,) are those of the
     prediction. A vehicle across the way that is one of the `obstacles` has stood for so long that it may wait for the
-    ego, or stand beside its path, which is better seen from near: the ego drives up to it.
+    ego, or stand beside its path, which is better seen from near: the ego drives up to it. What is ahead of the end of
+    a queue does not count.
     """
     stops: list[StopTarget] = []
     if not junctions:
         return stops
-    for vehicle in present:
+    for vehicle in sorted(present, key=lambda one: one.low_s_m):
         if vehicle.one.item.track_id in obstacles and vehicle.turn_rad > OTHER_ROAD_RAD:
             continue
         clear_s = _clear_s(corridor, vehicle, times_s, config)
-        blocker = InTheWay(vehicle.one.item.track_id, vehicle.low_s_m, clear_s)
+        is_queue = vehicle.turn_rad < _QUEUE_RAD
+        blocker = InTheWay(vehicle.one.item.track_id, vehicle.low_s_m, clear_s, is_queue)
         junction = waits_before(junctions, arrives_s, ego, blocker, config.conflict_gap_m)
-        places_m = [place - ego.front_m for place in junction.places_m()] if junction is not None else []
+        places_m = [place - ego.front_m for place in junction.places_m(blocker)] if junction is not None else []
         for stop_s_m in places_m:
             if ego.deceleration_to_mps2(stop_s_m) < config.yellow_decel_mps2:
                 stops.append(StopTarget(stop_s_m, crossing_cause(vehicle.one.item)))
                 break
+        if is_queue and clear_s == float("inf"):
+            break
     return stops
 
 

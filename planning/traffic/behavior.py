@@ -95,7 +95,7 @@ class TrafficBehavior:
         going = self._drives_out(corridor, ego, near, prediction.times_s)
         staying = [one for one in near if one.item.track_id not in going]
         beside, present = self._constrain_by_present(corridor, ego, staying, result)
-        ahead = [one for one in self._junctions if one.free_s_m > ego.front_s_m]
+        ahead = [one for one in self._junctions if one.clear_s_m > ego.front_s_m]
         arrives_s = [plan.reaches_s(one.from_s_m - ego.front_m) for one in ahead]
         times_s = prediction.times_s
         result.stops.extend(

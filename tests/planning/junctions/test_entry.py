@@ -49,7 +49,7 @@ def ahead(graph: LaneGraph) -> tuple[float, float, float]:
     (junction,) = junctions_of(route, graph, CAR.width_m, CONFIG)
     assert junction.from_s_m == pytest.approx(ENTRY_M, abs=1.0)
     assert junction.to_s_m == pytest.approx(EXIT_M, abs=1.0)
-    return junction.places_m()
+    return junction.places_m(InTheWay(1, 120.0, np.inf))
 
 
 def test_the_last_place_in_a_junction_is_before_the_ways_of_others() -> None:
@@ -161,6 +161,30 @@ def test_the_ego_waits_behind_a_queue_before_the_junction() -> None:
         planner, 60, 8.0, objects=lambda t: (vehicle(7, 115.3 + 8.0 * max(t - 20.0, 0.0), 0.0, 0.0, 8.0 * (t > 20.0)),)
     )
     assert (log.column(1) + FRONT_M)[log.column(0) < 20.0].max() < ENTRY_M
+    assert log.has_arrived
+
+
+def test_the_ego_closes_up_to_a_queue_that_only_those_for_the_same_lane_would_join() -> None:
+    """The ego turns right. The last car of a queue stands where the way of those from the south joins the ego's."""
+    lanes = [
+        straight(key(0), 0, 0, 0, 90),
+        arc(key(1), 90, 0, 0, 8, -HALF, junction=True),
+        straight(key(2), 98, -8, -HALF, 90),
+        straight(key(10), 98, 100, -HALF, 90),
+        straight(key(11), 98, 10, -HALF, 18, junction=True),
+    ]
+    planner = ScenePlanner(join(lanes))
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(98, -90, -HALF))
+    rear_s_m = 90.0 + 8.0 * HALF + 0.5
+
+    def queue(time_s: float) -> tuple[TrackedObject, ...]:
+        moved_m = 8.0 * max(time_s - 25.0, 0.0)
+        last_m = -8.5 - 0.5 * CAR.length_m - moved_m
+        return tuple(vehicle(7 + k, 98.0, last_m - 11.0 * k, -HALF, 8.0 * (time_s > 25.0)) for k in range(2))
+
+    log = drive(planner, 50, 8.0, objects=queue)
+    gap_m = rear_s_m - (log.column(1) + FRONT_M)[log.column(0) < 25.0].max()
+    assert 1.0 < gap_m < 5.0
     assert log.has_arrived
 
 
