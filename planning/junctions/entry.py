@@ -48,7 +48,7 @@ class Junction:
 
     `wait_s_m` is the place of the ego's front bumper before it, and `free_s_m` the last one in it at which the ego is
     on no way of others through the junction. `clear_s_m` is the last at which it is on no way that leads elsewhere than
-    the ego's. With `has_light`, a traffic light stops those from other roads.
+    the ego's, and infinite where there is none. With `has_light`, a traffic light stops those from other roads.
     """
 
     from_s_m: float
@@ -87,7 +87,7 @@ def _junction(route: Route, graph: LaneGraph, rows: slice, width_m: float, confi
     reach_m = 0.5 * width_m + _THEIR_HALF_WIDTH_M + _MARGIN_M
     joining, crossing = _other_ways(route, graph, rows)
     clear_s_m = max(_first_met_m(route, rows, crossing, reach_m), from_s_m)
-    free_s_m = max(min(_first_met_m(route, rows, joining, reach_m), clear_s_m), from_s_m)
+    free_s_m = max(min(_first_met_m(route, rows, joining, reach_m), clear_s_m, to_s_m), from_s_m)
     return Junction(from_s_m, to_s_m, wait_s_m, free_s_m, clear_s_m, has_light)
 
 
@@ -111,9 +111,9 @@ def _other_ways(route: Route, graph: LaneGraph, rows: slice) -> tuple[list[Lane]
 
 
 def _first_met_m(route: Route, rows: slice, lanes: Iterable[Lane], reach_m: float) -> float:
-    """Arc length at which the route first comes within `reach_m` of one of the lanes, or the end of these rows."""
+    """Arc length at which the route first comes within `reach_m` of one of the lanes; infinite if it never does."""
     met = [route.s_m[rows][_distances_m(route, rows, lane) < reach_m] for lane in lanes]
-    return min((float(s_m[0]) for s_m in met if len(s_m)), default=float(route.s_m[rows.stop - 1]))
+    return min((float(s_m[0]) for s_m in met if len(s_m)), default=float("inf"))
 
 
 def _distances_m(route: Route, rows: slice, lane: Lane) -> Float:

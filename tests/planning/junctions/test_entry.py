@@ -164,8 +164,9 @@ def test_the_ego_waits_behind_a_queue_before_the_junction() -> None:
     assert log.has_arrived
 
 
-def test_the_ego_closes_up_to_a_queue_that_only_those_for_the_same_lane_would_join() -> None:
-    """The ego turns right. The last car of a queue stands where the way of those from the south joins the ego's."""
+@pytest.mark.parametrize("behind_m", [0.5, 4.0])
+def test_the_ego_closes_up_to_a_queue_that_only_those_for_the_same_lane_would_join(behind_m: float) -> None:
+    """The ego turns right. The last car of a queue stands this far behind the junction, where the ego has no room."""
     lanes = [
         straight(key(0), 0, 0, 0, 90),
         arc(key(1), 90, 0, 0, 8, -HALF, junction=True),
@@ -175,11 +176,11 @@ def test_the_ego_closes_up_to_a_queue_that_only_those_for_the_same_lane_would_jo
     ]
     planner = ScenePlanner(join(lanes))
     planner.navigate(Pose2D(0, 0, 0), Pose2D(98, -90, -HALF))
-    rear_s_m = 90.0 + 8.0 * HALF + 0.5
+    rear_s_m = 90.0 + 8.0 * HALF + behind_m
 
     def queue(time_s: float) -> tuple[TrackedObject, ...]:
         moved_m = 8.0 * max(time_s - 25.0, 0.0)
-        last_m = -8.5 - 0.5 * CAR.length_m - moved_m
+        last_m = -8.0 - behind_m - 0.5 * CAR.length_m - moved_m
         return tuple(vehicle(7 + k, 98.0, last_m - 11.0 * k, -HALF, 8.0 * (time_s > 25.0)) for k in range(2))
 
     log = drive(planner, 50, 8.0, objects=queue)
