@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from av_core.types import Float, Indicator, LaneGraph, Manoeuvre, ObjectKind, Prediction, TrafficLightView
-from planning.local.blockers import Blockers, FrontView, PassedObstacles
+from planning.local.blockers import Blockers, FrontView, PassedObstacles, Standing
 from planning.local.found_way import (
     BACK_ON_ROUTE,
     SOON,
@@ -25,6 +25,7 @@ from planning.local.found_way import (
     waits_at,
 )
 from planning.local.hurry import HurryMemory, followers, update_hurry
+from planning.local.keeping_aside import beside_way, offsets_aside
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
 from planning.local.occupancy import ALONG, TIGHT, WIDE, Body, EgoOnRoad, OnRoad, is_in_line, on_road
@@ -90,6 +91,9 @@ _BETTER_M = 5.0
 _SLOW_SHARE, _OPEN_ROAD_M = 0.4, 100.0
 """A vehicle slower than this share of the limit is passed on a lane in the ego's direction, unless a junction comes so
 soon behind it: it may wait there."""
+
+_ASIDE_NOISE_M = 0.15
+"""The path beside vehicles that stand changes only if their places change by more than this."""
 
 _ON_ROUTE_M = 0.02
 """Offsets of the path below this count as none."""
@@ -193,11 +197,14 @@ class LocalPlanner:
         slow = [way for way in ways if self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
         pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
+        start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
+        stays = not slow and not let_by and not pulls_out and abs(planned_m) < IN_LANE_M + COLUMN_M
+        beside = beside_way(ways, standing.obstacles, ego, self._body) if stays else []
+        if beside and all(way in beside for way in reasons) and self._keep_aside(beside, start, rows):
+            return self._in_lane(prediction, ways, standing, ego)
         if not reasons and not slow and not let_by and not pulls_out and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
-            passed = self._near_lanes(ways, standing.suspects)
-            return LocalPath(route, profile.offset_m, prediction, passed=passed, obstacles=standing.obstacles)
-        start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
+            return self._in_lane(prediction, ways, standing, ego)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
         if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
@@ -241,6 +248,28 @@ class LocalPlanner:
             min(self._gaps_m(reasons, ego), default=float("inf")),
             self._has_oncoming_lane(np.array([ego.s_m])),
         )
+
+    def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing, ego: EgoOnRoad) -> LocalPath:
+        """The path of an ego that stays in its lane."""
+        offset_m, route = self._profile.offset_m, self._route
+        passed = self._near_lanes(ways, standing.suspects)
+        if not offset_m.any():
+            return LocalPath(route, offset_m, prediction, passed=passed, obstacles=standing.obstacles)
+        return LocalPath(
+            shifted(route, 0, offset_m), offset_m.copy(), prediction, passed=passed, obstacles=standing.obstacles
+        )
+
+    def _keep_aside(self, beside: list[OnRoad], start: EgoOnRoad, rows: slice) -> bool:
+        """Lead the ego past those beside its way with room for their doors; False where the path touches one."""
+        profile, before_m = self._profile, self._profile.offset_m.copy()
+        wanted_m = offsets_aside(self._route.s_m, beside, start.speed_mps, self._layout, self._body)
+        ahead = slice(self._route.row_at(start.s_m), rows.stop)
+        if np.abs(wanted_m[ahead] - before_m[ahead]).max() > _ASIDE_NOISE_M:
+            profile.lead_along(wanted_m, start, rows)
+        if all(is_clear(self._route.s_m[rows], profile.offset_m[rows], way, self._body) for way in beside):
+            return True
+        profile.offset_m[:] = before_m
+        return False
 
     def _gaps_m(self, reasons: list[OnRoad], ego: EgoOnRoad) -> list[float]:
         """The gaps between the ego's front and those of `reasons` that stand in its lane before it."""

@@ -75,7 +75,7 @@ class OffsetProfile:
 
     def take_over(self, found: LatticePath, start: EgoOnRoad, rows: slice, softer: float = 1.0) -> None:
         """Make the found way the new profile, from its start on; bends are `softer` times as long."""
-        s, old = self._route.s_m[rows], self.offset_m[rows]
+        s = self._route.s_m[rows]
         along = start.s_m + found.along_m
         last = np.append(np.diff(along) > 0.0, True)  # of several moments at one place, the last
         last &= along <= max(s[-1] - 1.5 * _BACK_M, along[1])  # the path has to return before the profile ends
@@ -83,14 +83,22 @@ class OffsetProfile:
         ends = along[-1] + np.array([10.0, 10.0 + _BACK_M])
         knots = np.concatenate([along, ends])
         offsets = np.concatenate([offset_m, [offset_m[-1], 0.0]])
-        wanted = np.interp(s, knots, offsets)
+        self._lead(np.interp(s, knots, offsets), start, rows, softer)
+
+    def lead_along(self, offset_m: Float, start: EgoOnRoad, rows: slice) -> None:
+        """Make offsets (N,) for the points of the route the new profile, from a start on; they are smoothed."""
+        self._lead(offset_m[rows].copy(), start, rows, 1.0)
+
+    def _lead(self, wanted_m: Float, start: EgoOnRoad, rows: slice, softer: float) -> None:
+        """Lead from the profile as it is at the start to offsets (M,) for `rows`, and then to the route."""
+        s = self._route.s_m[rows]
         keep = int(np.searchsorted(s, start.s_m))
-        wanted[:keep] = old[:keep]
+        wanted_m[:keep] = self.offset_m[rows][:keep]
         spacing_m = self._route.length_m / (len(self._route.s_m) - 1)
         if len(s) >= 8:
             wavelength_m = softer * max(_WAVELENGTH_M, _WAVELENGTH_S * start.speed_mps)
-            wanted = _smooth(wanted, max(keep, 3), spacing_m, wavelength_m)
-        self.offset_m[rows], self.offset_m[rows.stop :] = wanted, 0.0
+            wanted_m = _smooth(wanted_m, max(keep, 3), spacing_m, wavelength_m)
+        self.offset_m[rows], self.offset_m[rows.stop :] = wanted_m, 0.0
 
     def take_exactly(self, s_m: Float, offset_m: Float) -> None:
         """Make offsets (N,) at arc lengths (N,) the new profile from the first on, without smoothing."""

@@ -1,0 +1,83 @@
+"""How far aside the ego drives, within its lane, from vehicles that stand beside its way: their doors may open.
+
+A door reaches 1 m out of a car's side. Where its lane has room, the ego keeps more than that from what stands beside
+it; nothing else of its driving changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from av_core.types import Float, ObjectKind
+from planning.local.occupancy import Body, EgoOnRoad, OnRoad
+from planning.local.road import RoadLayout
+
+_DOOR_M = 1.2
+"""Distance that the ego keeps from a vehicle that stands, where its lane has room."""
+
+_NEAREST_M = 0.35
+"""What stands nearer than this to the way of an ego in the middle of its lane has to be passed, by a search."""
+
+_EDGE_M = 0.1
+"""Distance that is left between the ego's body and the edge of its lane."""
+
+_MOST_M = 0.8
+"""The ego leaves the middle of its lane by this at most."""
+
+_LEAST_M = 0.1
+"""It stays in the middle for less than this."""
+
+_BEHIND_M = 5.0
+"""What is farther behind the ego's rear does not count."""
+
+_BESIDE_M = 2.0
+"""The ego is aside from so far before a vehicle to so far behind it."""
+
+_RAMP_S, _RAMP_MIN_M = 2.0, 12.0
+"""It moves aside in this time, and at least this distance."""
+
+
+def beside_way(ways: Sequence[OnRoad], standing: frozenset[int], ego: EgoOnRoad, body: Body) -> list[OnRoad]:
+    """The vehicles of `standing` (track ids) that an ego in the middle of its lane passes closely."""
+    return [way for way in ways if way.one.item.track_id in standing and _is_beside(way, ego, body)]
+
+
+def offsets_aside(s_m: Float, beside: Sequence[OnRoad], speed_mps: float, layout: RoadLayout, body: Body) -> Float:
+    """Offsets, m to the left, at all points of a route, arc lengths (N,), that keep the ego away from those beside it.
+
+    `layout` belongs to these points.
+    """
+    ramp_m = max(_RAMP_S * speed_mps, _RAMP_MIN_M)
+    to_left, to_right = np.zeros(len(s_m)), np.zeros(len(s_m))
+    for way in beside:
+        s, half_m = float(way.s_m[0]), float(way.half_s_m[0]) + _BESIDE_M
+        first_m, last_m = s - half_m - body.front_m, s + half_m + body.rear_m
+        rows = slice(*np.searchsorted(s_m, [first_m, last_m]).tolist())
+        wanted_m = min(_DOOR_M - _gap_m(way, body), _MOST_M)
+        if way.d_m[0] > 0.0:
+            room_m = float((-layout.right_m[rows]).min(initial=np.inf)) - 0.5 * body.width_m - _EDGE_M
+        else:
+            room_m = float(layout.left_m[rows].min(initial=np.inf)) - 0.5 * body.width_m - _EDGE_M
+        aside_m = min(wanted_m, room_m)
+        if aside_m < _LEAST_M:
+            continue
+        away_m = np.maximum(np.maximum(first_m - s_m, s_m - last_m), 0.0)
+        bump = aside_m * 0.5 * (1.0 + np.cos(np.pi * np.minimum(away_m / ramp_m, 1.0)))
+        side = to_right if way.d_m[0] > 0.0 else to_left
+        np.maximum(side, bump, out=side)
+    return np.asarray(to_left - to_right)
+
+
+def _gap_m(way: OnRoad, body: Body) -> float:
+    """Distance between a road user and the side of an ego in the middle of its lane."""
+    return abs(float(way.d_m[0])) - float(way.half_d_m[0]) - 0.5 * body.width_m
+
+
+def _is_beside(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:
+    item, s, half_m = way.one.item, float(way.s_m[0]), float(way.half_s_m[0])
+    if way.is_moving or item.kind is ObjectKind.PEDESTRIAN:
+        return False
+    is_ahead = ego.s_m - body.rear_m - _BEHIND_M < s + half_m
+    return is_ahead and _NEAREST_M < _gap_m(way, body) < _DOOR_M - _LEAST_M
