@@ -12,7 +12,7 @@ from enum import Enum
 from av_core.constraint import Constraint, ConstraintKind
 from av_core.perception_types import Scene
 from av_core.prediction_types import Prediction
-from av_core.sensor_types import Stamp
+from av_core.sensor_types import Float, Stamp
 from av_core.trajectory import Trajectory
 
 
@@ -53,6 +53,7 @@ class Plan:
     `constraint` is what limits the speed; None in a plan that does not come from the planner. `is_accelerating` says
     that the ego's own acceleration limits it more. `indicator` announces a turn or a lane change. Where it `reverses`,
     the ego drives the trajectory backwards: its heading is that of the poses, and its speed is minus that of the plan.
+    `alternatives` are the ways that the planner found in this step and did not take: places (N, 2) in the map frame.
     """
 
     stamp: Stamp
@@ -63,6 +64,7 @@ class Plan:
     indicator: Indicator = Indicator.OFF
     manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
     reverses: bool = False
+    alternatives: tuple[Float, ...] = ()
 
     @property
     def limited_by(self) -> Constraint | None:

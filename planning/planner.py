@@ -248,6 +248,7 @@ class Planner:
             is_accelerating=motion.is_accelerating,
             indicator=indicator,
             manoeuvre=local.manoeuvre,
+            alternatives=local.alternatives,
         )
 
 

@@ -19,11 +19,13 @@ AHEAD_M, BEHIND_M = 56.0, 24.0
 WIDTH_SHARE = 0.6
 """Width of the panel as a share of its height."""
 
-SECONDS_AHEAD = 2.0
-"""The line at a road user leads to where it would be after this time at its present velocity."""
+SECONDS_AHEAD = 3.0
+"""The lines at a road user lead to where it may be until this time, by each way that is predicted for it."""
 
 PAPER_BGR, ROAD_BGR, EDGE_BGR = (38, 34, 32), (70, 64, 60), (118, 110, 104)
 EGO_BGR, TRUE_BGR = (219, 86, 26), (235, 235, 235)
+ALTERNATIVE_BGR = (200, 170, 90)
+"""Of the ways that the planner found and did not take."""
 
 Lanes = Sequence[tuple[bool, Sequence[Sequence[float]], Sequence[Sequence[float]]]]
 
@@ -65,7 +67,9 @@ class BirdView:
 
 
 def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
-    """Tracked road users with their motion, and the planned path."""
+    """Tracked road users with their predicted ways, the planned path, and those that were not taken."""
+    for alternative in result.plan.alternatives:
+        cv2.polylines(canvas, [view.pixels(alternative)], False, ALTERNATIVE_BGR, 1, cv2.LINE_AA)
     path = result.plan.trajectory.curve
     is_braking = float(result.plan.trajectory.accel_mps2.min()) < -1.0
     way = view.pixels(np.column_stack([path.x_m, path.y_m]))
@@ -73,9 +77,12 @@ def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
     for thing in result.scene.objects:
         colour = WALKER_BGR if thing.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
         fill(canvas, _box(view, thing), colour)
-        here = np.array([thing.x_m, thing.y_m])
-        motion = view.pixels([here, here + SECONDS_AHEAD * np.array(thing.velocity_mps)])
-        cv2.polylines(canvas, [motion], False, colour, 1, cv2.LINE_AA)
+    soon = result.prediction.times_s <= SECONDS_AHEAD
+    for one in result.prediction.objects:
+        colour = WALKER_BGR if one.item.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
+        for mode in one.modes:
+            way = view.pixels(np.column_stack([mode.x_m[soon], mode.y_m[soon]]))
+            cv2.polylines(canvas, [way], False, colour, 1, cv2.LINE_AA)
 
 
 def _box(view: GroundView, thing: TrackedObject) -> Any:

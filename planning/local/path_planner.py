@@ -115,7 +115,8 @@ class LocalPath:
     those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
     those that stand for good. An ego that `pulls_out` comes from the side of the road. `room_m` is the gap between the
     ego's front and the first that stands before it and that it wants to pass. Where the lane beside is an oncoming one,
-    the ego `faces_oncoming`.
+    the ego `faces_oncoming`. `alternatives` are the ways that the search found and the ego does not take: places
+    (M, 2) in the map frame.
     """
 
     route: Route
@@ -133,6 +134,7 @@ class LocalPath:
     pulls_out: bool = False
     room_m: float = float("inf")
     faces_oncoming: bool = False
+    alternatives: tuple[Float, ...] = ()
 
     @property
     def waits_to_pass(self) -> bool:
@@ -167,6 +169,7 @@ class LocalPlanner:
         self._steps_without_room = self._steps_without_way = 0
         self._pulling_out = PullingOut(route, self._layout, body)
         self._swing_out = SwingOut(route, self._layout, body)
+        self._found: list[LatticePath] = []
 
     def plan(
         self,
@@ -181,6 +184,7 @@ class LocalPlanner:
         `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop at `stop_s_m`.
         """
         route, profile = self._route, self._profile
+        self._found = []
         first, last = route.row_at(ego.s_m - _BEHIND_M), route.row_at(ego.s_m + CELLS + 20.0)
         curve = route.curve.part(slice(first, max(last, first + 2), 2))
         seen = on_road(curve, prediction)
@@ -247,6 +251,7 @@ class LocalPlanner:
             pulls_out,
             min(self._gaps_m(reasons, ego), default=float("inf")),
             self._has_oncoming_lane(np.array([ego.s_m])),
+            self._alternatives(start.s_m),
         )
 
     def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing, ego: EgoOnRoad) -> LocalPath:
@@ -270,6 +275,17 @@ class LocalPlanner:
             return True
         profile.offset_m[:] = before_m
         return False
+
+    def _alternatives(self, from_s_m: float) -> tuple[Float, ...]:
+        """The complete ways that the search found, but for those beside the path: places (M, 2) in the map frame."""
+        ways = []
+        for found in self._found:
+            s_m = np.minimum(from_s_m + found.along_m, self._route.length_m)
+            is_beside = np.abs(found.offset_m - self._profile.at(s_m)).max() > IN_LANE_M
+            if found.is_complete and is_beside:
+                x_m, y_m, _ = self._route.curve.pose_at(s_m, found.offset_m)
+                ways.append(np.column_stack([x_m, y_m]))
+        return tuple(ways)
 
     def _gaps_m(self, reasons: list[OnRoad], ego: EgoOnRoad) -> list[float]:
         """The gaps between the ego's front and those of `reasons` that stand in its lane before it."""
@@ -352,6 +368,7 @@ class LocalPlanner:
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         cells = self._cells.build(road, start, shift_m, gaps)
         new = search(cells, column, start.speed_mps, self._memory, is_brisk=start.is_brisk)
+        self._found += [old, new]
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start, Manoeuvre.PASS_THROUGH_NEXT_LANE):
             is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)

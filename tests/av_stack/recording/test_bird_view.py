@@ -11,10 +11,36 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from av_core.types import Image, ObjectKind, Pose2D, Stamp, TrackedObject, Truth
+from av_core.types import (
+    ControlCommand,
+    EgoState,
+    Image,
+    LaneEstimate,
+    ObjectKind,
+    Plan,
+    Pose2D,
+    PredictedMode,
+    PredictedObject,
+    Prediction,
+    Scene,
+    Stamp,
+    StepResult,
+    TrackedObject,
+    Trajectory,
+    Truth,
+)
 from av_stack.agents.base import AgentStep
-from av_stack.recording.bird_view import AHEAD_M, BEHIND_M, PAPER_BGR, ROAD_BGR, TRUE_BGR, BirdView
+from av_stack.recording.bird_view import (
+    AHEAD_M,
+    ALTERNATIVE_BGR,
+    BEHIND_M,
+    PAPER_BGR,
+    ROAD_BGR,
+    TRUE_BGR,
+    BirdView,
+)
 from av_stack.recording.ground_view import GroundView
+from av_stack.recording.overlay import OBJECT_BGR, PLAN_BGR
 
 HEIGHT_PX = 400
 PX_PER_M = HEIGHT_PX / (AHEAD_M + BEHIND_M)
@@ -68,3 +94,34 @@ def test_no_lanes_and_an_ego_far_from_all_lanes() -> None:
     for lanes in ([], EAST_TO_WEST):
         picture = BirdView(lanes, HEIGHT_PX).draw(AgentStep(None), replace(far, objects=(car(5010.0, 5000.0),)))
         assert is_near(picture, (1.0, 1.0), PAPER_BGR)
+
+
+def test_the_plan_the_other_ways_and_where_a_car_may_go() -> None:
+    """The ego drives east along y = 0, a car comes from the right by two ways, and another way leads past it."""
+    stamp, times_s = Stamp(0, 0.0), np.arange(0.0, 5.0)
+    still, x_m = np.zeros(5), 10.0 * times_s
+    coming = car(30.0, -12.0, math.pi / 2)
+    ways = (
+        PredictedMode(np.full(5, 30.0), -12.0 + 4.0 * times_s, np.full(5, math.pi / 2)),
+        PredictedMode(30.0 + 4.0 * times_s, np.full(5, -12.0), still),
+    )
+    plan = Plan(
+        stamp,
+        Trajectory.through((x_m, still, still), still, np.full(5, 10.0), still, times_s),
+        None,
+        alternatives=(np.array([[5.0, 0.0], [15.0, 4.0], [40.0, 4.0]]),),
+    )
+    scene = Scene(stamp, EgoState(stamp, 0, 0, 0, 10, 0, 0, np.eye(4)), LaneEstimate(stamp, None, None), (coming,), {})
+    prediction = Prediction(stamp, times_s, (PredictedObject(coming, ways),))
+    result = StepResult(stamp, scene, prediction, plan, ControlCommand(0.0, 0.0, 0.0))
+    panel = BirdView(EAST_TO_WEST, HEIGHT_PX)
+    picture = panel.draw(AgentStep(None, result), truth(Pose2D(0.0, 0.0, 0.0)))
+
+    def pixel(x_m: float, y_m: float) -> tuple[float, float]:
+        return panel.width_px / 2 - y_m * PX_PER_M, (AHEAD_M - x_m) * PX_PER_M
+
+    assert is_near(picture, pixel(20.0, 0.0), PLAN_BGR)
+    assert is_near(picture, pixel(25.0, 4.0), ALTERNATIVE_BGR)
+    assert is_near(picture, pixel(30.0, -4.0), OBJECT_BGR), "straight on, in 2 s"
+    assert is_near(picture, pixel(40.0, -12.0), OBJECT_BGR), "to the right, in 2.5 s"
+    assert not is_near(picture, pixel(30.0, 3.5), OBJECT_BGR), "what is later than 3 s is left out"

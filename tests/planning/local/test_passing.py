@@ -90,6 +90,8 @@ def test_it_waits_for_oncoming_traffic() -> None:
     assert clearance_m(log, traffic) > 0.4
     passing = [row[0] for row in log.rows if row[2] > 1.0]
     assert min(passing) > (250 - 100) / 8.0, "after the last of them"
+    waiting = [plan for plan, row in zip(log.plans, log.rows, strict=True) if plan.alternatives and row[2] < 0.5]
+    assert max(way[:, 1].max() for plan in waiting for way in plan.alternatives) > 2.0, "the way past it, not taken"
 
 
 def test_several_cars_in_a_row_are_passed_at_once() -> None:
