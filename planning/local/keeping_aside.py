@@ -29,8 +29,8 @@ _MOST_M = 0.8
 _LEAST_M = 0.1
 """It stays in the middle for less than this."""
 
-_BEHIND_M = 5.0
-"""What is farther behind the ego's rear does not count."""
+_BEHIND_M = 10.0
+"""What is farther behind the ego's rear does not count: no farther behind is it a reason for a search either."""
 
 _BESIDE_M = 2.0
 """The ego is aside from so far before a vehicle to so far behind it."""

@@ -265,12 +265,15 @@ class LocalPlanner:
         )
 
     def _keep_aside(self, beside: list[OnRoad], start: EgoOnRoad, rows: slice) -> bool:
-        """Lead the ego past those beside its way with room for their doors; False where the path touches one."""
+        """Lead the ego past those beside its way with room for their doors, or stay where that would be too sudden.
+
+        False where the path touches one.
+        """
         profile, before_m = self._profile, self._profile.offset_m.copy()
         wanted_m = offsets_aside(self._route.s_m, beside, start.speed_mps, self._layout, self._body)
         ahead = slice(self._route.row_at(start.s_m), rows.stop)
         if np.abs(wanted_m[ahead] - before_m[ahead]).max() > _ASIDE_NOISE_M:
-            profile.lead_along(wanted_m, start, rows)
+            profile.lead_along_if_gentle(wanted_m, start, rows)
         if all(is_clear(self._route.s_m[rows], profile.offset_m[rows], way, self._body) for way in beside):
             return True
         profile.offset_m[:] = before_m

@@ -35,6 +35,9 @@ _GENTLE_MPS2, _GENTLE_SLOW_MPS2, _SLOW_MPS, _GENTLE_S = 3.5, 5.0, 6.0, 2.0
 slower ego than this takes more: it does not get as fast as the search thinks.
 """
 
+_EASY_MPS2 = 2.0
+"""A path that the ego does not need is not taken if it needs more."""
+
 _CLEAR_M, _CLEAR_POINTS = 0.1, 9
 """A path is clear of what it is farther away from than this, at so many places along it."""
 
@@ -85,9 +88,17 @@ class OffsetProfile:
         offsets = np.concatenate([offset_m, [offset_m[-1], 0.0]])
         self._lead(np.interp(s, knots, offsets), start, rows, softer)
 
-    def lead_along(self, offset_m: Float, start: EgoOnRoad, rows: slice) -> None:
-        """Make offsets (N,) for the points of the route the new profile, from a start on; they are smoothed."""
-        self._lead(offset_m[rows].copy(), start, rows, 1.0)
+    def lead_along_if_gentle(self, offset_m: Float, start: EgoOnRoad, rows: slice) -> None:
+        """Make offsets (N,) for the points of the route the new profile, from a start on, if the ego can follow them.
+
+        They are smoothed, and need no more than `_EASY_MPS2` at the ego's speed.
+        """
+        before_m = self.offset_m.copy()
+        for softer in _SOFTER:
+            self._lead(offset_m[rows].copy(), start, rows, softer)
+            if self._lateral_mps2(start, rows, np.full(rows.stop - rows.start, start.speed_mps)) < _EASY_MPS2:
+                return
+            self.offset_m[:] = before_m
 
     def _lead(self, wanted_m: Float, start: EgoOnRoad, rows: slice, softer: float) -> None:
         """Lead from the profile as it is at the start to offsets (M,) for `rows`, and then to the route."""
@@ -158,12 +169,16 @@ class OffsetProfile:
 
     def _is_gentle(self, found: LatticePath, start: EgoOnRoad, rows: slice) -> bool:
         """Whether the ego can follow the smoothed path from now on: later it can still slow down for a bend of it."""
+        speed_mps = np.interp(self._route.s_m[rows], start.s_m + found.along_m, found.speed_mps)
+        most_mps2 = _GENTLE_MPS2 if start.speed_mps > _SLOW_MPS else _GENTLE_SLOW_MPS2
+        return self._lateral_mps2(start, rows, speed_mps) < most_mps2
+
+    def _lateral_mps2(self, start: EgoOnRoad, rows: slice, speed_mps: Float) -> float:
+        """The most lateral acceleration that the offsets need from now on, at speeds (M,) for `rows`."""
         s, offset_m = self._route.s_m[rows], self.offset_m[rows]
         soon = (s >= start.s_m) & (s <= start.s_m + _GENTLE_S * start.speed_mps)
-        speed_mps = np.interp(s, start.s_m + found.along_m, found.speed_mps)
         lateral_mps2 = speed_mps**2 * np.abs(np.gradient(np.gradient(offset_m, s), s))
-        most_mps2 = _GENTLE_MPS2 if start.speed_mps > _SLOW_MPS else _GENTLE_SLOW_MPS2
-        return not soon.any() or bool(lateral_mps2[soon].max() < most_mps2)
+        return float(lateral_mps2[soon].max(initial=0.0))
 
 
 def shifted(route: Route, first: int, offset_m: Float) -> Route:
