@@ -15,7 +15,7 @@ from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
-from av_stack.cli.networks import quantize_command, receptive_field_command
+from av_stack.cli.networks import prune_command, quantize_command, receptive_field_command
 from av_stack.cli.operators import operators_command
 from av_stack.cli.output import say_error
 from av_stack.cli.placing import place_command
@@ -56,6 +56,7 @@ app.command("dataset")(dataset_command)
 app.command("train")(train_command)
 app.command("export")(export_command)
 app.command("quantize")(quantize_command)
+app.command("prune")(prune_command)
 app.command("adapt")(adapt_command)
 app.command("tune")(tune_command)
 app.command("calibrate")(calibrate_command)

@@ -1,4 +1,4 @@
-"""The commands that look into networks: receptive-field and quantize."""
+"""The commands that look into networks and make them smaller: receptive-field, quantize and prune."""
 
 from __future__ import annotations
 
@@ -108,10 +108,66 @@ def quantize_command(
     if onnx and find_spec("onnx") is None:
         raise ConfigError("--onnx: onnx is not installed; " + install_hint("onnx"))
     record = quantize_detector(weights, paths, spec, out)
+    if record["trained"]:
+        _say("trained in eight bits: it keeps the ranges of its training; --method, --per and --keep change nothing")
     for name, error in list(record["sensitivity"].items())[:10]:
         kept = ", kept in float" if name in record["kept"] else ""
         _say(f"{name}: alone in eight bits it moves the scores by {error:.2%}{kept}")
     _say(f"wrote {out}/: drive with it by --weights {out / weights.name} --device cpu")
+
+
+def prune_command(
+    what: Annotated[str, typer.Argument(help="What to prune: detector.")],
+    weights: Annotated[Path, typer.Argument(help="Weights (.pt) of a YOLO detector.")],
+    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`; its pictures tell what matters least.")],
+    out: Annotated[Path, typer.Option(help="Folder for the weights, under their name, and pruning.json.")] = Path(
+        "out/pruned"
+    ),
+    pattern: Annotated[
+        str,
+        typer.Option(
+            help="channels: a smaller dense network; 2:4: two weights of each four are zero; single: the least weights."
+        ),
+    ] = "channels",
+    share: Annotated[
+        float,
+        typer.Option(min=0.01, max=0.99, help="What is left: of the cost for channels, of the weights for single."),
+    ] = 0.5,
+    criterion: Annotated[
+        str | None,
+        typer.Option(
+            help="channels: taylor (change of the loss), scale (of batch norm) or filters (their sums); else: inputs "
+            "(weight times input) or magnitude."
+        ),
+    ] = None,
+    pictures: Annotated[int, typer.Option(min=1, help="Pictures to measure on, at most.")] = 256,
+) -> None:
+    """Prune a detector: fewer channels, or zeros in a pattern. Train it further with `av-stack train --start`."""
+    check_known("WHAT", [what], ("detector",))
+    check_weights(weights, "WEIGHTS")
+    check_out_folder(out)
+    if (out / weights.name).exists() and (out / weights.name).samefile(weights):
+        raise ConfigError(f"--out {out} holds WEIGHTS, which the pruned ones would replace")
+    paths = sorted((data / "images" / "train").glob("*.jpg"))
+    if not paths:
+        raise ConfigError(f"{data}: no picture in images/train; `av-stack dataset {data}` makes some")
+    with importing():
+        from perception.networks.detector_pruning import CRITERIA, PruningSpec, prune_detector
+
+    check_known("--pattern", [pattern], CRITERIA)
+    chosen = criterion or CRITERIA[pattern][0]
+    check_known("--criterion", [chosen], CRITERIA[pattern])
+    try:
+        record = prune_detector(weights, paths, PruningSpec(pattern, share, chosen, pictures), out)
+    except ValueError as error:
+        raise ConfigError(f"--share: {error}") from None
+    left = {name: after / record["before"][name] for name, after in record["after"].items()}
+    _say(
+        f"{left['weights']:.1%} of the weights and {left['cost']:.1%} of the cost are left; "
+        f"{left['not_zero']:.1%} of the weights are not zero"
+    )
+    zeros = " --hold-zeros" if pattern != "channels" else ""
+    _say(f"wrote {out}/; go on: av-stack train detector {data} --start {out / weights.name} --teacher {weights}{zeros}")
 
 
 def _size(text: str) -> tuple[int, int]:
