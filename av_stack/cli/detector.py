@@ -68,7 +68,10 @@ def train_command(
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
     start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
-    rate: Annotated[float, typer.Option(min=1e-6, max=1.0, help="Learning rate at the start.")] = 0.01,
+    rate: Annotated[
+        float | None,
+        typer.Option(min=1e-6, max=1.0, help="Learning rate at the start; 0.01, or 0.0001 with --quantize-aware."),
+    ] = None,
     varied: Annotated[
         bool, typer.Option(help="Augment as other renderers and cameras would draw the pictures.")
     ] = False,
@@ -77,6 +80,14 @@ def train_command(
         Path | None,
         typer.Option(help="Weights (.pt) of a trained detector, whose outputs are learnt beside the labels."),
     ] = None,
+    both_heads: Annotated[
+        bool, typer.Option(help="Both heads learn from --teacher: for the network that --start was pruned from.")
+    ] = False,
+    hold_zeros: Annotated[bool, typer.Option(help="Keep the zeros of sparse layers of --start.")] = False,
+    quantize_aware: Annotated[
+        bool,
+        typer.Option(help="Train a network that computes in eight bits. Without --teacher, --start is the teacher."),
+    ] = False,
 ) -> None:
     """Train the detector, from scratch or from --start."""
     check_known("WHAT", [what], ("detector",))
@@ -89,14 +100,24 @@ def train_command(
     check_out_folder(out)
     check_weights(start, "--start")
     check_weights(teacher, "--teacher")
+    for option, is_set, needed in (
+        ("--quantize-aware", quantize_aware and start is None, "--start"),
+        ("--hold-zeros", hold_zeros and start is None, "--start"),
+        ("--both-heads", both_heads and teacher is None, "--teacher"),
+    ):
+        if is_set:
+            raise ConfigError(f"{option} needs {needed}")
     if find_spec("ultralytics") is None:
         raise ConfigError(f"ultralytics is not installed; {install_hint('train')}")
     with importing():
         from perception.detection.train import TrainingSpec, train
 
     spec = TrainingSpec(
-        data, out, size, epochs, hours, batch, device=device, epoch_pictures=epoch_pictures, rate=rate, start=start,
-        varied=varied, second=second, teacher=teacher,
+        data, out, size, epochs, hours, batch, device=device, epoch_pictures=epoch_pictures,
+        optimizer="AdamW" if quantize_aware else "MuSGD", rate=rate or (1e-4 if quantize_aware else 0.01), start=start,
+        varied=varied, second=second, teacher=teacher or (start if quantize_aware else None),
+        both_heads=both_heads or (quantize_aware and teacher is None), hold_zeros=hold_zeros,
+        quantize_aware=quantize_aware,
     )  # fmt: skip
     best = train(spec)
     console.print(f"best weights: {best}")

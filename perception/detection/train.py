@@ -1,16 +1,24 @@
-"""Trains the detector, from scratch or from existing weights of ours; no weights are downloaded."""
+"""Trains the detector, from scratch or from existing weights of ours; no weights are downloaded.
+
+Pruned and sparse networks are trained as they are, and networks can learn to compute in eight bits.
+"""
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch.nn.functional import pad
 
 from perception.detection.mixed_loader import MixedLoader, second_size, unlabelled_classes
 from perception.detection.offline import ultralytics
-from perception.detection.resident import ResidentLoader, augment
+from perception.detection.resident import GREY, STRIDE_PX, ResidentLoader, augment, read_labelled
 from perception.detection.varied_augmentation import augment_varied
 
 SIZES = ("n", "s")
@@ -22,6 +30,9 @@ RESNET = "resnet"
 TEACHER_WEIGHT = 2.0
 """Weight of the teacher's outputs beside the labels."""
 
+CALIBRATION_PICTURES = 300
+"""Pictures that give the ranges of quantization-aware training, at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
@@ -31,7 +42,10 @@ class TrainingSpec:
     `epochs`. `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one
     of ultralytics'. `start` names weights of that size to continue from; None means from scratch. `varied` augments as
     other renderers and cameras would draw the pictures. `second` is another data set, of which a part of each batch is.
-    `teacher` names weights of a trained detector, whose outputs are learnt beside the labels.
+    `teacher` names weights of a trained detector, whose outputs are learnt beside the labels; with `both_heads` by the
+    one-to-one head too, which suits a teacher that `start` was made of. `hold_zeros` keeps the zeros that sparse layers
+    have at the start. `quantize_aware` trains a network that computes in eight bits, from `start`, with ranges of the
+    training pictures; it needs a lower rate, and an optimizer that suits folded weights, such as AdamW.
     """
 
     data: Path
@@ -49,12 +63,17 @@ class TrainingSpec:
     varied: bool = False
     second: Path | None = None
     teacher: Path | None = None
+    both_heads: bool = False
+    hold_zeros: bool = False
+    quantize_aware: bool = False
 
 
 def train(spec: TrainingSpec) -> Path:
     """Train, or resume a stopped run in `spec.out`; returns the path of the best weights (stripped, fp16)."""
     if spec.size not in (*SIZES, RESNET):
         raise ValueError(f"unknown size {spec.size}; there are {', '.join((*SIZES, RESNET))}")
+    if spec.start is None and (spec.hold_zeros or spec.quantize_aware):
+        raise ValueError("hold_zeros and quantize_aware need weights to start from")
     package = ultralytics()
     torch.backends.cudnn.benchmark = True  # every batch has the same shape
     last = spec.out / "run" / "weights" / "last.pt"
@@ -65,11 +84,16 @@ def train(spec: TrainingSpec) -> Path:
         package.YOLO(str(spec.start or _configuration(spec.size))).train(
             data=str(spec.data / "dataset.yaml"), project=str(spec.out.resolve()), name="run", exist_ok=True,
             epochs=spec.epochs, time=spec.hours, batch=spec.batch, imgsz=spec.image_px, device=spec.device,
-            pretrained=spec.start is not None, amp="bf16" if spec.device != "cpu" else False, plots=False, seed=0,
+            pretrained=spec.start is not None, amp=_precision(spec), plots=False, seed=0,
             deterministic=False, cos_lr=True, close_mosaic=0, warmup_epochs=1.0, warmup_bias_lr=0.0,
             optimizer=spec.optimizer, lr0=spec.rate, momentum=0.9, val=False, workers=4, trainer=trainer,
         )  # fmt: skip
     return spec.out / "run" / "weights" / "best.pt"
+
+
+def _precision(spec: TrainingSpec) -> Any:
+    """Ultralytics' `amp`: bfloat16 on a GPU, but not between values of eight bits, which it would round again."""
+    return False if spec.device == "cpu" or spec.quantize_aware else "bf16"
 
 
 def _configuration(size: str) -> str:
@@ -86,15 +110,32 @@ def _trainer(spec: TrainingSpec) -> Any:
     from ultralytics.models.yolo.detect import DetectionTrainer
 
     from perception.detection.ignoring_loss import ignoring_loss
-    from perception.detection.resnet.distillation import DistillingLoss, load_teacher
+    from perception.detection.resnet.distillation import BOTH, BRANCH, DistillingLoss, load_teacher
+    from perception.networks.aware_training import rounding_detector
+    from perception.networks.fake_quantization import rounds
+    from perception.networks.sparsity import hold_zeros
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
+        def get_model(self, cfg: Any = None, weights: Any = None, verbose: bool = True) -> Any:
+            """Ultralytics makes the network of a configuration; a pruned or rounding one has no configuration."""
+            made = super().get_model(cfg, weights, verbose)
+            if weights is not None and _is_other(weights, made):
+                made = self.set_model_names_for_load(copy.deepcopy(weights).float())
+                for parameter in made.parameters():
+                    parameter.requires_grad_(parameter.dtype.is_floating_point)
+            if spec.quantize_aware and not rounds(made):
+                made = rounding_detector(made, partial(_calibration, spec.data))
+            return made
+
         def _setup_train(self) -> None:
             super()._setup_train()
+            if spec.hold_zeros:
+                hold_zeros(self.model, self.optimizer)
             before = getattr(self.model, "criterion", None)  # exists where a run is resumed
             loss = ignoring_loss(self.model, before.updates if before else 0)
             if spec.teacher is not None:
-                loss = DistillingLoss(loss, load_teacher(spec.teacher, self.device), TEACHER_WEIGHT)
+                branches = BOTH if spec.both_heads else (BRANCH,)
+                loss = DistillingLoss(loss, load_teacher(spec.teacher, self.device), TEACHER_WEIGHT, branches)
             self.model.criterion = loss
 
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
@@ -103,6 +144,21 @@ def _trainer(spec: TrainingSpec) -> Any:
             return _loader(spec, batch_size, self.device)
 
     return Trainer
+
+
+def _is_other(weights: Any, made: Any) -> bool:
+    """Whether a network has other layers or widths than its configuration gives, with the same classes."""
+    shapes = [{name: value.shape for name, value in one.state_dict().items()} for one in (weights, made)]
+    return shapes[0] != shapes[1] and weights.model[-1].nc == made.model[-1].nc
+
+
+def _calibration(data: Path) -> Iterator[torch.Tensor]:
+    """Pictures (1, 3, H, W) in 0..1 of a data set, grey below, so that their height is a multiple of the stride."""
+    paths = sorted((data / "images" / "train").glob("*.jpg"))
+    count = min(CALIBRATION_PICTURES, len(paths))
+    for number in sorted(np.random.default_rng(0).choice(len(paths), count, replace=False)):
+        picture = torch.from_numpy(read_labelled(paths[number])[0]).permute(2, 0, 1)[None].float()
+        yield pad(picture, (0, -picture.shape[3] % STRIDE_PX, 0, -picture.shape[2] % STRIDE_PX), value=GREY) / 255.0
 
 
 def _loader(spec: TrainingSpec, batch_size: int, device: Any) -> ResidentLoader | MixedLoader:

@@ -1,19 +1,24 @@
 """Quantization-aware training: the weights of a network in eight bits learn to give the float network's outputs.
 
-The float network is the teacher, so no labels are needed, and nothing is learnt but how to round. The ranges of the
+The float network is the teacher. `train_aware` needs no labels, and nothing is learnt but how to round;
+`rounding_detector` gives a network for the detector's own training, which learns from labels too. The ranges of the
 activations stay those of the calibration.
 """
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from perception.detection.finetune import keep_loss
+from perception.networks.calibration import CALIBRATORS, histograms
+from perception.networks.detectors import body_layers
+from perception.networks.fake_quantization import quantized
 
 BRANCH = "one2one"
 GRADIENT_MAX = 10.0
@@ -56,6 +61,28 @@ def train_aware(model: Any, teacher: Any, draw: Callable[[], torch.Tensor], spec
         optimizer.step()
         losses.append(float(loss.detach()))
     return losses
+
+
+def rounding_detector(model: Any, pictures: Callable[[], Iterable[torch.Tensor]], calibrator: str = "max") -> Any:
+    """A copy of a detector for training, with both heads, whose convolutions outside the head compute in eight bits.
+
+    Batch norm is folded first, since the processor rounds the folded weights. `calibrator`, one of `CALIBRATORS`, takes
+    the ranges from the batches (N, 3, H, W) in 0..1 that each call of `pictures` gives.
+    """
+    from perception.detection.resnet.distillation import fold_batch_norm  # it imports ultralytics
+
+    folded = copy.deepcopy(model).float().eval()
+    fold_batch_norm(folded)
+
+    def run() -> None:
+        for batch in pictures():
+            folded(batch)
+
+    seen = histograms(folded, body_layers(folded), run)
+    out = quantized(folded, {name: CALIBRATORS[calibrator](one) for name, one in seen.items()})
+    for parameter in out.parameters():
+        parameter.requires_grad_(parameter.dtype.is_floating_point)
+    return out
 
 
 def _floats(outputs: Any) -> dict[str, dict[str, torch.Tensor]]:

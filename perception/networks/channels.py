@@ -3,7 +3,7 @@
 The network is walked once, without data. Each tensor is a list of segments: runs of channels that one convolution
 makes. A convolution makes new segments; a concatenation joins lists; a residual sum makes the segments of both sides
 one. What is left is for each convolution the segments that it reads and writes, so that a channel can be removed
-everywhere at once.
+everywhere at once. Call `offline.ultralytics` before this module is imported.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -16,9 +16,9 @@ import torch
 from av_core.errors import ConfigError
 from perception.detection.detector import letterbox
 from perception.detection.weights import COMPACT_SIZE_PX
-from perception.networks.calibration import CALIBRATORS, histograms
+from perception.networks.calibration import CALIBRATORS, Range, histograms
 from perception.networks.detectors import body_layers, folded_detector, head_scores, write_network
-from perception.networks.fake_quantization import quantized, sensitivities
+from perception.networks.fake_quantization import QuantizedConv2d, quantized, rounds, sensitivities
 from perception.networks.onnx_export import write_onnx
 
 JUDGED = 2
@@ -42,10 +42,12 @@ class QuantizationSpec:
 def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSpec, out: Path) -> dict[str, Any]:
     """Write the eight-bit network of `weights`, a copy of the weights beside it and `quantization.json` to `out`.
 
-    `paths` are pictures like those that the network will see. Returns what `quantization.json` holds. Raises
-    ConfigError for a file that is no picture.
+    `paths` are pictures like those that the network will see. A network of quantization-aware training keeps the ranges
+    that it was trained with. Returns what `quantization.json` holds. Raises ConfigError for a file that is no picture.
     """
     model = folded_detector(weights)
+    if rounds(model):
+        return _write(model, weights, spec, out, {"trained": True, "kept": [], "sensitivity": {}}, own_ranges(model))
     chosen = np.random.default_rng(0).choice(len(paths), spec.pictures, replace=False)
     taken = [paths[i] for i in sorted(chosen)]
 
@@ -58,16 +60,28 @@ def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSp
     some = torch.cat([_input(path) for path in taken[:: max(len(taken) // JUDGED, 1)][:JUDGED]])
     sensitivity = sensitivities(model, ranges, lambda one: head_scores(one, some), spec.per_channel)
     kept = list(sensitivity)[: spec.keep]
+    small = quantized(model, ranges, spec.per_channel, kept)
+    return _write(small, weights, spec, out, {"trained": False, "kept": kept, "sensitivity": sensitivity}, ranges)
+
+
+def own_ranges(model: Any) -> dict[str, Range]:
+    """The ranges that a network computes in eight bits with, by layer."""
+    return {name: module.range for name, module in model.named_modules() if isinstance(module, QuantizedConv2d)}
+
+
+def _write(
+    small: Any, weights: Path, spec: QuantizationSpec, out: Path, about: dict[str, Any], ranges: Mapping[str, Range]
+) -> dict[str, Any]:
+    """Write the network `small` that computes in eight bits, the weights and the record."""
     out.mkdir(parents=True, exist_ok=True)
     copy = out / weights.name
     if not (copy.exists() and copy.samefile(weights)):
         shutil.copyfile(weights, copy)
-    small = quantized(model, ranges, spec.per_channel, kept)
     made = write_network(small, copy, COMPACT_SIZE_PX, out)
     if spec.onnx:
         write_onnx(small, COMPACT_SIZE_PX, made.model.with_suffix(".onnx"))
     record = {
-        **asdict(spec), "weights": weights.name, "kept": kept, "sensitivity": sensitivity,
+        **asdict(spec), "weights": weights.name, **about,
         "ranges": {name: [given.low, given.high] for name, given in ranges.items()},
     }  # fmt: skip
     (out / "quantization.json").write_text(json.dumps(record, indent=1) + "\n")

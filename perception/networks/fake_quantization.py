@@ -32,6 +32,11 @@ class QuantizedConv2d(nn.Module):
         self.scale, self.zero_point = given.scale, given.zero_point
         self.register_buffer("frozen_scales", None)
 
+    @property
+    def range(self) -> Range:
+        """The range that the levels of the input stand for."""
+        return Range(-self.zero_point * self.scale, (LEVELS - 1 - self.zero_point) * self.scale)
+
     def freeze(self) -> None:
         """Fix the scales of the weight, as a network in a file has them."""
         self.frozen_scales = weight_scales(self.conv.weight, self.per_channel)
@@ -92,6 +97,11 @@ def quantized(
             raise TypeError(f"{name} is {type(conv).__name__}, not a convolution")
         setattr(out.get_submodule(parent), last, QuantizedConv2d(conv, given, per_channel))
     return out
+
+
+def rounds(model: nn.Module) -> bool:
+    """Whether a network computes in eight bits already, since it was trained so."""
+    return any(isinstance(module, QuantizedConv2d) for module in model.modules())
 
 
 def sensitivities(

@@ -12,12 +12,13 @@ Channels are removed in steps, each time those whose score is the least for the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
-from perception.networks.channels import Channels, Layer
+if TYPE_CHECKING:
+    from perception.networks.channels import Channels, Layer
 
 STEP = 8
 """Channels that are removed at once: widths that are multiples of it stay such, as processors compute 8 or 16 at a
