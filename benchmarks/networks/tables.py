@@ -77,13 +77,40 @@ def sensitive(record: dict[str, Any], weights: str) -> str:
     )
 
 
-def onnx_runtime(record: dict[str, Any]) -> str:
-    """Precision of each network, as ONNX Runtime runs it."""
+def precisions(record: dict[str, Any]) -> str:
+    """Precision of each network, and points to the float one."""
     base = record["networks"]["float32"]["map"]
     cells = [
         [name, f"{one['map']:.4f}", f"{100 * (one['map'] - base):+.2f}"] for name, one in record["networks"].items()
     ]
     return markdown_tables.rows(["network", "mAP50-95", "points to float32"], cells)
+
+
+def pruned(record: dict[str, Any]) -> str:
+    """Precision of each pruned network to the dense one, and how many times faster it is."""
+    networks = record["networks"]
+    dense = networks["dense"]
+    cells = []
+    for one in networks.values():
+        cost = f"{one['after']['cost'] / one['before']['cost']:.0%}" if "pattern" in one else "100%"
+        kind = f"{one['pattern']}, {one['criterion']}" if "pattern" in one else "dense"
+        value = one["float32"]["map"]
+        cells.append([
+            kind, cost, f"{one['not_zero'] / dense['weights']:.0%}", f"{value:.3f}",
+            f"{100 * (value - dense['float32']['map']):+.1f}", *(_speed_up(one[form]) for form in FORMS),
+        ])  # fmt: skip
+    columns = ["network", "cost", "weights", "mAP50-95", "points", "speed-up, float32", "speed-up, eight bits"]
+    return markdown_tables.rows(columns, cells)
+
+
+FORMS = ("float32", "eight bits")
+
+
+def _speed_up(form: dict[str, Any]) -> str:
+    if "speed_up" not in form:
+        return "–"
+    low, high = form["speed_up_quartiles"]
+    return f"{form['speed_up']:.2f} ({low:.2f} to {high:.2f})"
 
 
 COMPARED = (
@@ -131,13 +158,19 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "detectors' fields": ("receptive_fields.json", detector_fields),
         "growth": ("growth.json", growth),
     },
+    "sparsity.md": {
+        "channels": ("pruned_untuned.json", pruned),
+        "zeros": ("sparse_untuned.json", pruned),
+        "tuned": ("pruned_tuned.json", pruned),
+    },
     "resnet-detector.md": {"compared": ("detectors.json", compared)},
     "quantization.md": {
         "deployed n": ("deployed.json", lambda record: deployed(record, "detector_n")),
         "deployed s": ("deployed_s.json", lambda record: deployed(record, "detector_s")),
         "sensitivity n": ("deployed.json", lambda record: sensitive(record, "detector_n")),
         "deployed resnet": ("deployed.json", lambda record: deployed(record, "detector_resnet")),
-        "onnx runtime": ("onnx_runtime.json", onnx_runtime),
+        "onnx runtime": ("onnx_runtime.json", precisions),
+        "aware": ("aware.json", precisions),
         "simulated": ("simulated.json", simulated),
     },
 }
