@@ -136,8 +136,8 @@ def prune_command(
     criterion: Annotated[
         str | None,
         typer.Option(
-            help="channels: taylor (change of the loss), scale (of batch norm) or filters (their sums); else: inputs "
-            "(weight times input) or magnitude."
+            help="channels: taylor (change of the loss), scale (of batch norm) or filters (their sums); else: "
+            "magnitude, or inputs (magnitude times that of the input)."
         ),
     ] = None,
     pictures: Annotated[int, typer.Option(min=1, help="Pictures to measure on, at most.")] = 256,

@@ -20,8 +20,8 @@ from perception.networks import pruning, sparsity
 
 CRITERIA = {
     "channels": ("taylor", "scale", "filters"),
-    "2:4": ("inputs", "magnitude"),
-    "single": ("inputs", "magnitude"),
+    "2:4": ("magnitude", "inputs"),
+    "single": ("magnitude", "inputs"),
 }
 """By pattern: what channels or weights are chosen by, the default first. `inputs` is a weight's magnitude times that of
 its input."""

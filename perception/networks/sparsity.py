@@ -4,8 +4,8 @@
   cores since Ampere skip the zeros of this pattern, at up to twice the speed (Mishra et al., 2021).
 * `single`: the least weights of all layers, wherever they are. No processor here is faster with them.
 
-A weight counts by its magnitude with batch norm folded in, times the root mean square of its input where that is known
-(Sun et al., "Wanda", 2023), since a small weight on a large input matters as well.
+A weight counts by its magnitude with batch norm folded in, or by that times the root mean square of its input (Sun et
+al., "Wanda", 2023), since a small weight on a large input matters as well.
 """
 
 from __future__ import annotations
