@@ -123,7 +123,11 @@ class TorchNetwork:
     def __init__(self, weights: Path, size_px: tuple[int, int], device: str = "cuda") -> None:
         import torch
 
+        from perception.networks.fake_quantization import rounds
+
         model = ultralytics().YOLO(str(weights))
+        if device != "cpu" and rounds(model.model):
+            raise ConfigError(f"weights {weights} were trained in eight bits, which only a CPU runs here")
         self.size_px, self.names = size_px, tuple(model.names[i] for i in range(len(model.names)))
         self._torch, self.device = torch, torch.device(device)
         self.dtype = torch.half if self.device.type == "cuda" else torch.float32

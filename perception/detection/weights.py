@@ -72,7 +72,7 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
     """Export the network of `weights` into `folder`, in fp16, with a JSON file of its hash and class names.
 
     The JSON file is written last, so that it marks a complete export. Raises ConfigError where ultralytics is not
-    installed.
+    installed, and for weights that were trained in eight bits, whose network `av-stack quantize` writes.
     """
     try:
         model = ultralytics().YOLO(str(weights.resolve()))
@@ -81,6 +81,10 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
             f"weights {weights} have to be exported for pictures of {size_px[0]}x{size_px[1]}, and {error.name} is not "
             f"installed; {install_hint('train')}"
         ) from None
+    from perception.networks.fake_quantization import rounds  # it imports torch, which a drive on a CPU does without
+
+    if rounds(model.model):
+        raise ConfigError(f"weights {weights} were trained in eight bits; `av-stack quantize` writes their network")
     stem = f"{weights.stem}_{size_px[0]}x{size_px[1]}"
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(dir=folder) as work:

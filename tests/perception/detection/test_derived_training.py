@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from av_core.errors import ConfigError
-from perception.detection.networks import OpenVinoNetwork
+from perception.detection.networks import OpenVinoNetwork, TorchNetwork
 from perception.detection.offline import ultralytics
 from perception.detection.train import TrainingSpec, train
 from perception.detection.weights import COMPACT, COMPACT_SIZE_PX, exported
@@ -46,30 +46,27 @@ def model_of(path: Path) -> Any:
     return torch.load(path, map_location="cpu", weights_only=False)["model"].float()
 
 
-@pytest.mark.parametrize("pattern", ["channels", "2:4"])
-def test_a_pruned_network_is_trained_as_it_is(data: Path, tmp_path: Path, pattern: str) -> None:
-    spec = PruningSpec(pattern, 0.6, "scale" if pattern == "channels" else "inputs", pictures=2)
-    record = prune_detector(COMPACT, pictures_of(data), spec, tmp_path)
-    start = tmp_path / COMPACT.name
-    assert json.loads((tmp_path / "pruning.json").read_text()) == json.loads(json.dumps(record))
+def test_a_pruned_and_sparse_network_is_trained_as_it_is(data: Path, tmp_path: Path) -> None:
+    small, start = tmp_path / "small" / COMPACT.name, tmp_path / "sparse" / COMPACT.name
+    fewer = prune_detector(COMPACT, pictures_of(data), PruningSpec("channels", 0.6, "scale", 2), small.parent)
+    sparse = prune_detector(small, pictures_of(data), PruningSpec("2:4", criterion="inputs", pictures=2), start.parent)
+    assert json.loads((small.parent / "pruning.json").read_text()) == json.loads(json.dumps(fewer))
     best = train(TrainingSpec(
         data, tmp_path / "out", epochs=1, batch=2, image_px=96, epoch_pictures=2, start=start, teacher=COMPACT,
-        both_heads=True, hold_zeros=pattern == "2:4",
+        both_heads=True, hold_zeros=True,
     ))  # fmt: skip
     before, after = model_of(start).state_dict(), model_of(best).state_dict()
     assert {name: value.shape for name, value in after.items()} == {name: one.shape for name, one in before.items()}
     assert any(not torch.equal(after[name], before[name]) for name in after if name.endswith("conv.weight"))
-    if pattern == "2:4":
-        assert record["after"]["not_zero"] < 0.65 * record["before"]["weights"]
-        assert set(record["zeros"].values()) == {0.5}
-        assert all(is_two_of_four(after[f"{name}.weight"]) for name in record["zeros"])
-    else:
-        assert record["after"]["cost"] <= 0.6 * record["before"]["cost"]
-        changed = [name for name, (old, new) in record["widths"].items() if new < old]
-        assert changed
-        assert all(len(after[f"{name}.weight"]) == record["widths"][name][1] for name in changed)
-        rows, _ = folded_detector(best)(torch.rand(1, 3, 64, 96))
-        assert rows.shape[2] == 6
+    assert sparse["after"]["not_zero"] < 0.65 * sparse["before"]["weights"]
+    assert set(sparse["zeros"].values()) == {0.5}
+    assert all(is_two_of_four(after[f"{name}.weight"]) for name in sparse["zeros"])
+    assert fewer["after"]["cost"] <= 0.6 * fewer["before"]["cost"]
+    changed = [name for name, (old, new) in fewer["widths"].items() if new < old]
+    assert changed
+    assert all(len(after[f"{name}.weight"]) == fewer["widths"][name][1] for name in changed)
+    rows, _ = folded_detector(best)(torch.rand(1, 3, 64, 96))
+    assert rows.shape[2] == 6
 
 
 def test_quantization_aware_training_is_resumed_and_its_network_deployed(
@@ -95,6 +92,10 @@ def test_quantization_aware_training_is_resumed_and_its_network_deployed(
     ranges = own_ranges(_ema(out))
     monkeypatch.setattr(ResidentLoader, "batch", whole)
     best = train(spec)
+    with pytest.raises(ConfigError, match="`av-stack quantize` writes their network"):
+        exported(best, COMPACT_SIZE_PX, tmp_path / "cache")
+    with pytest.raises(ConfigError, match="only a CPU runs"):
+        TorchNetwork(best, COMPACT_SIZE_PX, "cuda")
     trained = folded_detector(best)
     assert own_ranges(trained) == ranges, "a resumed run goes on with its ranges"
     assert len(ranges) > 60
