@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -46,7 +47,7 @@ class PruningSpec:
 def prune_detector(weights: Path, paths: Sequence[Path], spec: PruningSpec, out: Path) -> dict[str, Any]:
     """Write the pruned network of `weights`, under the same name, and `pruning.json` to `out`.
 
-    Returns what `pruning.json` holds. `paths` are labelled pictures of a data set; batch norm is measured anew on them.
+    Returns what `pruning.json` holds. `paths` are labelled pictures of a data set.
     Raises ValueError where `share` cannot be reached.
     """
     package = ultralytics()
@@ -54,14 +55,18 @@ def prune_detector(weights: Path, paths: Sequence[Path], spec: PruningSpec, out:
     model = checkpoint["model"].float()
     chosen = np.random.default_rng(0).choice(len(paths), min(spec.pictures, len(paths)), replace=False)
     taken = [paths[number] for number in sorted(chosen)]
-    before = _size(model)
+    size = _size(model)
+    before = copy.deepcopy(model)
+    pruning.recalibrate(before, _pictures(taken))
     if spec.pattern == "channels":
-        about = _prune_channels(model, weights, taken, spec)
+        about = _prune_channels(model, before, weights, taken, spec)
     else:
         about = _make_sparse(model, taken, spec)
-    pruning.recalibrate(model, _pictures(taken))
+    after = copy.deepcopy(model)
+    pruning.recalibrate(after, _pictures(taken))
+    pruning.shift_statistics(model, before, after)
     record = {
-        **asdict(spec), "weights": weights.name, "ultralytics": package.__version__, "before": before,
+        **asdict(spec), "weights": weights.name, "ultralytics": package.__version__, "before": size,
         "after": _size(model), **about,
     }  # fmt: skip
     for parameter in model.parameters():
@@ -75,7 +80,8 @@ def prune_detector(weights: Path, paths: Sequence[Path], spec: PruningSpec, out:
     return record
 
 
-def _prune_channels(model: Any, weights: Path, paths: Sequence[Path], spec: PruningSpec) -> dict[str, Any]:
+def _prune_channels(model: Any, before: Any, weights: Path, paths: Sequence[Path], spec: PruningSpec) -> dict[str, Any]:
+    """Remove channels from `model`, and the same ones from `before`."""
     from perception.networks.channels import channels_of  # it imports ultralytics
 
     channels = channels_of(model)
@@ -87,6 +93,7 @@ def _prune_channels(model: Any, weights: Path, paths: Sequence[Path], spec: Prun
     kept = pruning.choose(channels, scores, spec.share)
     widths = {layer.name: layer.conv.out_channels for layer in channels.layers}
     pruning.prune(channels, kept)
+    pruning.prune(channels_of(before), kept)
     return {"widths": {layer.name: [widths[layer.name], layer.conv.out_channels] for layer in channels.layers}}
 
 

@@ -167,8 +167,8 @@ def cost(channels: Channels, layers: Iterable[Layer], counts: Mapping[int, int])
 
 
 def recalibrate(model: Any, batches: Iterable[torch.Tensor]) -> None:
-    """Measure batch norm's statistics anew on `batches` (N, 3, H, W) in 0..1, since fewer channels change them."""
-    norms = [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
+    """Set batch norm's statistics to those of `batches` (N, 3, H, W) in 0..1."""
+    norms = _norms(model)
     momenta = [norm.momentum for norm in norms]
     was_training = model.training
     model.train()
@@ -181,6 +181,21 @@ def recalibrate(model: Any, batches: Iterable[torch.Tensor]) -> None:
     for norm, momentum in zip(norms, momenta, strict=True):
         norm.momentum = momentum
     model.train(was_training)
+
+
+def shift_statistics(model: Any, before: Any, after: Any) -> None:
+    """Change batch norm's statistics of `model` by what the pruning changed: from those of `before` to `after`'s.
+
+    Both have been recalibrated on the same pictures, and have the layers and widths of `model`: `before` with the
+    statistics from before the pruning. Statistics of few pictures themselves would lose what a long training measured.
+    """
+    for norm, old, new in zip(_norms(model), _norms(before), _norms(after), strict=True):
+        norm.running_mean += new.running_mean - old.running_mean
+        norm.running_var *= new.running_var / old.running_var.clamp_min(1e-12)
+
+
+def _norms(model: Any) -> list[Any]:
+    return [module for module in model.modules() if isinstance(module, nn.BatchNorm2d)]
 
 
 def _makers(channels: Channels) -> Iterable[tuple[int, int, Layer]]:

@@ -18,6 +18,7 @@ from perception.networks.pruning import (
     prune,
     recalibrate,
     scale_scores,
+    shift_statistics,
     silence,
     taylor_scores,
 )
@@ -171,6 +172,24 @@ def test_recalibration_measures_the_statistics_of_the_pictures(detector: Any) ->
     np.testing.assert_allclose(norm.running_mean.numpy(), wanted, atol=1e-5)
     assert not model.training
     assert norm.momentum == pytest.approx(0.03)
+
+
+def test_statistics_move_by_what_the_pruning_changed(detector: Any) -> None:
+    """Nothing moves where nothing was pruned; else the mean by the difference, and the variance by the ratio."""
+    model, pictures = copy.deepcopy(detector), [torch.rand((2, 3, 32, 32), generator=torch.Generator().manual_seed(6))]
+    before, after = copy.deepcopy(model), copy.deepcopy(model)
+    recalibrate(before, pictures)
+    recalibrate(after, pictures)
+    shift_statistics(model, before, after)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(value, detector.state_dict()[name])
+    after.get_submodule("model.0.conv").weight.data.mul_(2.0)
+    recalibrate(after, pictures)
+    shift_statistics(model, before, after)
+    old, new = (one.get_submodule("model.0.bn") for one in (detector, model))
+    measured = before.get_submodule("model.0.bn")
+    torch.testing.assert_close(new.running_mean, old.running_mean + measured.running_mean)
+    torch.testing.assert_close(new.running_var, 4.0 * old.running_var, rtol=1e-3, atol=1e-6)
 
 
 def test_an_unknown_module_is_named(detector: Any) -> None:
