@@ -161,6 +161,7 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
     "sparsity.md": {
         "channels": ("pruned_untuned.json", pruned),
         "zeros": ("sparse_untuned.json", pruned),
+        "criteria": ("criteria_untuned.json", pruned),
         "tuned": ("pruned_tuned.json", pruned),
     },
     "resnet-detector.md": {"compared": ("detectors.json", compared)},
