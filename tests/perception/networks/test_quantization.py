@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import cv2
@@ -13,6 +10,7 @@ import pytest
 import torch
 from torch import nn
 
+from av_stack.cli.main import main
 from perception.networks.aware_training import AwareSpec, train_aware
 from perception.networks.calibration import (
     CALIBRATORS,
@@ -31,6 +29,7 @@ from perception.networks.fake_quantization import (
     quantized_weight,
     sensitivities,
 )
+from tests.forked import forked
 
 WEIGHTS = Path(__file__).parents[3] / "perception" / "weights" / "detector_n.pt"
 STREET = Path(__file__).parents[1] / "pictures" / "detector_street.jpg"
@@ -199,11 +198,10 @@ def test_the_command_writes_a_network_that_a_drive_can_use(tmp_path: Path) -> No
         ((str(WEIGHTS), ".", "--per", "row"), "--per"),
     ],
 )
-def test_bad_options_are_named(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    arguments = [sys.executable, "-m", "av_stack.cli", "quantize", *options]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    done = subprocess.run(
-        arguments, capture_output=True, text=True, timeout=60, check=False, cwd=tmp_path, env=environment
-    )
+def test_bad_options_are_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = forked(main, ("quantize", *options), 60.0)
     assert done.returncode == 2
     assert said in done.stderr

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import cv2
@@ -15,7 +13,9 @@ import torch
 import torchvision
 from torch import nn
 
+from av_stack.cli.main import main
 from perception.networks.receptive_field import effective_field, layers_of, theoretical_fields
+from tests.forked import forked
 
 
 def sizes(model: nn.Module, layers: list[str] | None = None, height: int = 512) -> dict[str, int]:
@@ -96,10 +96,11 @@ def test_a_box_is_no_gaussian() -> None:
     assert field.sigma_px == pytest.approx(np.sqrt((31**2 - 1) / 12), rel=0.01)
 
 
-def test_the_command_writes_figures_and_a_picture(tmp_path: Path) -> None:
+def test_the_command_writes_figures_and_a_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     cv2.imwrite(str(tmp_path / "street.png"), np.random.default_rng(0).integers(0, 255, (72, 128, 3), dtype=np.uint8))
     done = command(
-        tmp_path, "resnet18", "--layers", "layer1,layer4", "--effective", "layer2", "--pictures", ".", "--size", "96x64"
+        "resnet18", "--layers", "layer1,layer4", "--effective", "layer2", "--pictures", ".", "--size", "96x64"
     )
     assert done.returncode == 0, done.stderr
     assert "layer4 (Sequential): 435 px, stride 32 px" in done.stdout
@@ -120,15 +121,14 @@ def test_the_command_writes_figures_and_a_picture(tmp_path: Path) -> None:
         (("none.pt",), "MODEL none.pt: no such file"),
     ],
 )
-def test_bad_input_is_named(tmp_path: Path, options: tuple[str, ...], said: str) -> None:
-    done = command(tmp_path, *options)
+def test_bad_input_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = command(*options)
     assert done.returncode == 2
     assert said in done.stderr
 
 
-def command(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-    arguments = [sys.executable, "-m", "av_stack.cli", "receptive-field", *options]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    return subprocess.run(
-        arguments, capture_output=True, text=True, timeout=90, check=False, cwd=folder, env=environment
-    )
+def command(*options: str) -> subprocess.CompletedProcess[str]:
+    return forked(main, ("receptive-field", *options), 90.0)
