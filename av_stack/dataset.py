@@ -115,7 +115,7 @@ def write_dataset(
     done = len(todo) - len(missing)
     tell(done, len(todo))
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
-        with _children_ignore_interrupts():
+        with children_ignore_interrupts():
             futures = [pool.submit(_write_with_retries, out, spec, episode) for spec, episode in missing]
         try:
             for future in as_completed(futures):
@@ -131,7 +131,7 @@ def write_dataset(
 
 
 @contextmanager
-def _children_ignore_interrupts() -> Iterator[None]:
+def children_ignore_interrupts() -> Iterator[None]:
     """Processes started in this context ignore Ctrl-C, which a terminal sends to all its processes.
 
     The parent ends them instead.

@@ -15,7 +15,7 @@ from av_stack.agents.base import Agent, AgentStep
 from av_stack.agents.custom import AgentSetup
 from av_stack.agents.factory import AgentChoice, choose_agent, make_agent
 from av_stack.agents.guard import STEP_LIMIT_S
-from av_stack.agents.names import STACK
+from av_stack.agents.names import IMITATION, STACK
 from av_stack.agents.stack import StackAgent
 from av_stack.assembly import DETECTOR_ORACLES, ORACLES, Settings, build_pipeline
 from av_stack.checks import check_known, check_map, check_out_folder, check_weights
@@ -23,6 +23,8 @@ from av_stack.director import Director
 from av_stack.ending import AGENT_ERROR, Ending, Server
 from av_stack.faults.fault import Fault, check_faults
 from av_stack.faults.world import FaultyWorld
+from av_stack.imitation.choice import RIG as IMITATION_RIG
+from av_stack.imitation.choice import check_imitation, make_imitation
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
 from av_stack.recording.exact.setup import EMBEDDED, DriveSetup
@@ -82,7 +84,7 @@ class Options:
     maps: Path | None = None
     out: Path | None = None
     oracles: Sequence[str] = ()
-    weights: Path | None = None  # weights of a detector, instead of the shipped ones
+    weights: Path | None = None  # weights of a detector, instead of the shipped ones, or of the imitation
     device: str = "cpu"  # where perception runs: "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's rig
     agent: str = STACK  # the name of what drives the ego
@@ -137,7 +139,7 @@ def run_loaded(
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
         driven = _with_faults(world, server, scenario, setup, options) if options.faults else world
         # CARLA's own agents drive inside the simulator, past the faults of the sensors
-        seen = driven if options.agent == STACK else world
+        seen = driven if options.agent in (STACK, IMITATION) else world
         own_agent = _agent(seen, route, setup, options, passes_end=scenario.route_id is not None)
         if options.abandon is not None and isinstance(own_agent, StackAgent):
             stalls = StallWatchdog(own_agent.running_stage, partial(ending.lose_stage, options.abandon))
@@ -246,7 +248,9 @@ def _viewers(world: World, scenario: Scenario, route: Route, setup: Setup, optio
 
 def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Options) -> DriveSetup:
     """What the recording says of the drive before its first step."""
-    weights = needed_weights(options.oracles, options.weights, options.device) if options.agent == STACK else None
+    weights = options.weights if options.agent == IMITATION else None
+    if options.agent == STACK:
+        weights = needed_weights(options.oracles, options.weights, options.device)
     return DriveSetup(
         map_name=world.lane_graph.name,
         map_text=world.map_text,
@@ -282,6 +286,9 @@ def load(scenario: Scenario, options: Options) -> Setup:
     check_weights(options.weights)
     check_settings(scenario, options.rig, options.address, options.maps)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
+    if options.agent == IMITATION:
+        check_imitation(options.weights, options.rig)
+        rig_name = IMITATION_RIG
     rig = load_rig(rig_name)
     if options.rig is None and not agent.uses_cameras:
         rig_name, rig = NO_RIG, replace(rig, cameras=())
@@ -330,6 +337,9 @@ def _agent(world: World, route: Route, setup: Setup, options: Options, *, passes
 
     With `passes_end` the stack does not stop where the route ends.
     """
+    if options.agent == IMITATION and options.weights is not None:
+        camera = setup.rig.cameras[0].name
+        return make_imitation(world, route, camera, setup.stack.control, options.weights, options.device)
     if options.agent == STACK:
         if passes_end:
             route = continued(world.lane_graph, route, setup.stack.planning.route)

@@ -11,7 +11,7 @@ from av_stack.agents.base import Agent
 from av_stack.agents.blind import BLIND
 from av_stack.agents.custom import AgentSetup, CustomAgent, load_class
 from av_stack.agents.guard import STEP_LIMIT_S, Guard
-from av_stack.agents.names import CARLA_AGENTS, STACK, check_agent, is_class_name
+from av_stack.agents.names import CARLA_AGENTS, IMITATION, STACK, check_agent, is_class_name
 from av_stack.world.base import World
 
 
@@ -43,11 +43,11 @@ def choose_agent(name: str, folder: Path | None = None) -> AgentChoice:
         from av_stack.world.carla.agents.carla_agents import check_folder
 
         check_folder(folder)
-    return AgentChoice(name, uses_cameras=name == STACK)
+    return AgentChoice(name, uses_cameras=name in (STACK, IMITATION))
 
 
 def make_agent(choice: AgentChoice, world: World, setup: AgentSetup, step_limit_s: float = STEP_LIMIT_S) -> Agent:
-    """The agent in its world; every agent but the stack, which needs more.
+    """The agent in its world; every agent but the stack and the imitation, which need more.
 
     Raises AgentError where it cannot be made, ConfigError where it needs a CARLA server and `world` is none.
     """

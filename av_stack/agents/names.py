@@ -8,10 +8,13 @@ from av_core.errors import ConfigError
 from av_core.suggest import did_you_mean
 
 STACK = "stack"
+IMITATION = "imitation"
+"""Drives by what a network makes of a picture; it needs the weights."""
+
 CARLA_AGENTS = ("behavior", "basic")
 """CARLA's own, from the user's copy of its folder `agents`."""
 
-AGENTS = (STACK, "autopilot", *CARLA_AGENTS, "idle", "straight")
+AGENTS = (STACK, IMITATION, "autopilot", *CARLA_AGENTS, "idle", "straight")
 
 PRIVILEGED = ("autopilot", *CARLA_AGENTS)
 """Agents that ask the simulator for the truth."""

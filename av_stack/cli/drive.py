@@ -11,7 +11,7 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from av_core.errors import ConfigError
-from av_stack.agents.names import STACK, check_agent
+from av_stack.agents.names import IMITATION, STACK, check_agent
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
 from av_stack.cli.options import (
     DEVICES,
@@ -64,7 +64,12 @@ def run_command(
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of traffic and sensor noise. Default: the scenario's.")
     ] = None,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
-    weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            help="Weights (.pt) of a detector, or of the imitation. Default: the detector's that are shipped."
+        ),
+    ] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "auto",
     rig: Annotated[
         str | None,
@@ -108,7 +113,7 @@ def run_command(
     check_out_folder(out)
     check_weights(weights)
     check_agent(agent)
-    check_options_of_stack(agent, {"--oracle": oracle, "--weights": weights})
+    check_options_of_stack(agent, {"--oracle": oracle, "--weights": None if agent == IMITATION else weights})
     if view:
         check_view()
     changes = {"weather": weather, "seed": seed}
@@ -125,8 +130,8 @@ def run_command(
 
         check_settings(driven, rig, address, maps)
     there = "cpu"
-    if agent == STACK:
-        there, why = resolve_device(device, needed_weights(oracles) is not None)
+    if agent in (STACK, IMITATION):
+        there, why = resolve_device(device, agent == STACK and needed_weights(oracles) is not None)
         console.print(why, markup=False, soft_wrap=True)
     for warning in driven.warnings:
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)

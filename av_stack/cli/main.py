@@ -11,7 +11,6 @@ from av_core.errors import AvStackError
 from av_stack import __version__
 from av_stack.cli.adapt import adapt_command
 from av_stack.cli.attach import attach_command
-from av_stack.cli.detector import dataset_command, export_command, train_command
 from av_stack.cli.drive import run_command
 from av_stack.cli.evaluation import eval_perception_command, eval_pictures_command
 from av_stack.cli.leaderboard import lint_command, types_command
@@ -25,6 +24,8 @@ from av_stack.cli.report import report_command
 from av_stack.cli.roofline import roofline_command
 from av_stack.cli.suite import suite_command
 from av_stack.cli.tools import calibrate_command, doctor_command, list_command, repair_command, serve_command
+from av_stack.cli.training.dataset import dataset_app
+from av_stack.cli.training.detector import export_command, train_command
 from av_stack.cli.tune import tune_command
 from av_stack.cli.weather import look_command, weather_command
 from av_stack.interruption import INTERRUPTED_STATUS, leave, raise_on_signals
@@ -52,7 +53,7 @@ app.command("suite")(suite_command)
 app.command("weather")(weather_command)
 app.command("weather-look", hidden=True)(look_command)  # what the processes of weather run
 app.command("attach")(attach_command)
-app.command("dataset")(dataset_command)
+app.add_typer(dataset_app, name="dataset")
 app.command("train")(train_command)
 app.command("export")(export_command)
 app.command("quantize")(quantize_command)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from av_core.errors import ConfigError
-from av_stack.agents.names import STACK, check_agent
-from av_stack.checks import check_known, check_maps_folder, check_out_folder, parse_address, parse_list
+from av_stack.agents.names import IMITATION, STACK, check_agent
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
 from av_stack.cli.drive import check_options_of_stack
 from av_stack.cli.options import (
     ORACLE_NAMES,
@@ -56,6 +56,7 @@ def suite_command(
     oracle: OracleOption = "",
     agent: AgentOption = STACK,
     agents: AgentsOption = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights of --agent imitation.")] = None,
     step_limit: StepLimitOption = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
@@ -84,11 +85,16 @@ def suite_command(
     check_out_folder(out)
     check_agent(agent)
     check_options_of_stack(agent, {"--oracle": oracle})
+    check_weights(weights)
+    if (agent == IMITATION) != (weights is not None):
+        raise ConfigError("--agent imitation needs --weights, and no other agent has any")
     if address is not None and (ray is not None or (workers or 1) > 1):
         raise ConfigError("--server: one server drives one run at a time; leave --server out, or --workers and --ray")
     folder = maps.resolve() if maps is not None else None
     own_seed, agents_folder = None if suite == RANDOM else seed, agents.resolve() if agents is not None else None
-    options = Options(folder, address, oracles, agent, own_seed, agents_folder, step_limit)
+    options = Options(
+        folder, address, oracles, agent, own_seed, agents_folder, step_limit, weights.resolve() if weights else None
+    )
     with importing():
         jobs = _random_jobs(parse_list(map_names), seed, count, options) if suite == RANDOM else None
         if jobs is None:

@@ -38,11 +38,17 @@ def fingerprint(
         "options": {
             "oracles": list(options.oracles),
             "agent": options.agent,
+            **({"weights": _content(options.weights)} if options.weights is not None else {}),
             "seed": options.seed,
             "server": str(options.address) if options.address is not None else "embedded",
         },
         "runs": {job.name: job.digest() for job in jobs},
     }
+
+
+def _content(path: Path) -> str:
+    """Stands for the content of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_CHARS]
 
 
 def fingerprint_id(content: Mapping[str, Any]) -> str:

@@ -28,6 +28,7 @@ class Options:
     seed: int | None = None
     agents: Path | None = None
     step_limit_s: float | None = None
+    weights: Path | None = None
 
     def arguments(self) -> tuple[str, ...]:
         """The options as arguments of `av-stack run`."""
@@ -38,6 +39,7 @@ class Options:
             "--agent": self.agent,
             "--seed": str(self.seed) if self.seed is not None else None,
             "--agents": str(self.agents) if self.agents is not None else None,
+            "--weights": str(self.weights) if self.weights is not None else None,
             "--step-limit": str(self.step_limit_s) if self.step_limit_s is not None else None,
         }
         return tuple(part for name, value in given.items() if value is not None for part in (name, value))

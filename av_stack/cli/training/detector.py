@@ -12,8 +12,10 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from av_core.errors import ConfigError, install_hint
 from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_list
 from av_stack.cli.output import console
+from av_stack.cli.training.imitation import ImitationOptions, train_imitation
 from av_stack.interruption import importing
 from av_stack.server_process import embedded_maps
+from scenarios.limits import SEED_MAX
 
 
 def dataset_command(
@@ -56,13 +58,24 @@ def dataset_command(
 
 
 def train_command(
-    what: Annotated[str, typer.Argument(help="What to train: detector.")],
-    data: Annotated[Path, typer.Argument(help="Folder that `av-stack dataset` wrote.")],
-    out: Annotated[Path, typer.Option(help="Folder of the run; a stopped run is continued.")] = Path("out/detector"),
+    what: Annotated[str, typer.Argument(help="What to train: detector or imitation.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            help="Folder that `av-stack dataset` wrote; for the imitation also one that holds such folders."
+        ),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder of the run; a stopped run is continued. Default: out/WHAT.")
+    ] = None,
     size: Annotated[str, typer.Option(help="Size of YOLO26: n or s; or resnet, the ResNet detector.")] = "n",
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training pictures.")] = 60,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Passes over the data. Default: 60; of the imitation 30.")
+    ] = None,
     hours: Annotated[float | None, typer.Option(help="Stop after this time instead.")] = None,
-    batch: Annotated[int, typer.Option(min=1, help="Pictures in each step.")] = 64,
+    batch: Annotated[
+        int | None, typer.Option(min=1, help="Pictures in each step. Default: 64; of the imitation 256.")
+    ] = None,
     epoch_pictures: Annotated[
         int | None, typer.Option(min=1, help="Pictures of an epoch; all that are there when training begins if unset.")
     ] = None,
@@ -70,7 +83,11 @@ def train_command(
     start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
     rate: Annotated[
         float | None,
-        typer.Option(min=1e-6, max=1.0, help="Learning rate at the start; 0.01, or 0.0001 with --quantize-aware."),
+        typer.Option(
+            min=1e-6,
+            max=1.0,
+            help="Learning rate at the start. Default: 0.01, with --quantize-aware 0.0001; of the imitation 0.0006.",
+        ),
     ] = None,
     varied: Annotated[
         bool, typer.Option(help="Augment as other renderers and cameras would draw the pictures.")
@@ -88,12 +105,24 @@ def train_command(
         bool,
         typer.Option(help="Train a network that computes in eight bits. Without --teacher, --start is the teacher."),
     ] = False,
+    blind: Annotated[
+        bool, typer.Option("--blind", help="Of the imitation: train the baseline that sees no picture.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of the imitation: seed of the training.")] = 0,
+    width: Annotated[
+        int, typer.Option(min=4, max=128, help="Of the imitation: channels of the first stage; ResNet-18 has 64.")
+    ] = 32,
 ) -> None:
-    """Train the detector, from scratch or from --start."""
-    check_known("WHAT", [what], ("detector",))
+    """Train the detector, from scratch or from --start, or the imitation."""
+    check_known("WHAT", [what], ("detector", "imitation"))
     check_known("--size", [size], ("n", "s", "resnet"))
     if hours is not None and not 0.0 < hours < 1e6:
         raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
+    out = out or Path("out") / what
+    if what == "imitation":
+        check_out_folder(out)
+        options = ImitationOptions(blind, seed, epochs, hours, batch, rate, device, width)
+        return train_imitation(data, out, options)
     for folder in (data, second):
         if folder is not None and not (folder / "dataset.yaml").is_file():
             raise ConfigError(f"{folder} holds no dataset.yaml; `av-stack dataset {folder}` makes one")
@@ -113,7 +142,7 @@ def train_command(
         from perception.detection.train import TrainingSpec, train
 
     spec = TrainingSpec(
-        data, out, size, epochs, hours, batch, device=device, epoch_pictures=epoch_pictures,
+        data, out, size, epochs or 60, hours, batch or 64, device=device, epoch_pictures=epoch_pictures,
         optimizer="AdamW" if quantize_aware else "MuSGD", rate=rate or (1e-4 if quantize_aware else 0.01), start=start,
         varied=varied, second=second, teacher=teacher or (start if quantize_aware else None),
         both_heads=both_heads or (quantize_aware and teacher is None), hold_zeros=hold_zeros,
@@ -121,6 +150,7 @@ def train_command(
     )  # fmt: skip
     best = train(spec)
     console.print(f"best weights: {best}")
+    return None
 
 
 def export_command(

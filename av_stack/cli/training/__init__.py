@@ -1,0 +1,1 @@
+"""The commands that make networks: `dataset`, `train` and `export`."""

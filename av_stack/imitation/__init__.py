@@ -1,0 +1,1 @@
+"""Driving by imitation: `drives` records an expert for training, `agent` drives with the trained network."""

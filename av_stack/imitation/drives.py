@@ -1,0 +1,203 @@
+"""Records drives for the imitation to learn from (`av-stack dataset drive`).
+
+A data set is a folder with one file for each drive (`drives/00012.npz`), and `drives.json`, which says how they were
+made. A drive follows from the options, the seed and its own number alone; one that is there is not made again.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import asdict, dataclass, field, replace
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import Any
+
+from av_core.errors import ConfigError, WorldError
+from av_stack.dataset import children_ignore_interrupts
+from av_stack.imitation.recorder import DriveOptions, record_drive
+from av_stack.server_process import ServerProcess, embedded_map_files
+from av_stack.world.carla.map import read_lane_graph
+from perception.imitation.groups import GROUPS, group_of
+from perception.imitation.samples import drive_files, read_samples, write_samples
+from scenarios.model import Scenario
+from scenarios.random_routes import Length, random_scenario
+
+ATTEMPTS = 3
+"""Attempts at a drive: with many servers at once, two sometimes pick the same port."""
+
+LENGTH = Length(300.0, 1500.0)
+
+EMPTY_SHARE = 0.2
+"""Fraction of the drives without other vehicles."""
+
+
+@dataclass(frozen=True, slots=True)
+class DrivesSpec:
+    """Which drives to record: through `maps` in turn, until there are `frames` pictures.
+
+    Without `weathers` each drive draws its own. `vehicles` replaces the number of other vehicles that a drive draws.
+    """
+
+    maps: tuple[str, ...]
+    frames: int
+    seed: int = 0
+    weathers: tuple[str, ...] = ()
+    vehicles: int | None = None
+    maps_folder: Path | None = None
+    options: DriveOptions = field(default_factory=DriveOptions)
+
+    def scenario(self, number: int) -> Scenario:
+        """The `number`th drive. Raises ConfigError where the town has no such route."""
+        town = self.maps[number % len(self.maps)]
+        graph = read_lane_graph(embedded_map_files(self.maps_folder)[town])
+        drawn = random_scenario(graph, town, self.seed, number, LENGTH)
+        vehicles = self.vehicles
+        if vehicles is None and (number // len(self.maps)) % round(1.0 / EMPTY_SHARE) == 0:
+            vehicles = 0
+        changes: dict[str, Any] = {}
+        if vehicles is not None:
+            changes["traffic"] = drawn.traffic.model_copy(update={"vehicles": vehicles})
+        if self.weathers:
+            changes["weather"] = self.weathers[(number // len(self.maps)) % len(self.weathers)]
+        return drawn.model_copy(update=changes)
+
+    def plain(self) -> dict[str, Any]:
+        """What the drives depend on, as JSON has it."""
+        told = asdict(replace(self, frames=0, maps_folder=None))
+        weights = self.options.weights
+        told["options"]["weights"] = None if weights is None else weights.name
+        del told["frames"], told["maps_folder"]
+        return dict(json.loads(json.dumps(told)))
+
+
+def record_drives(spec: DrivesSpec, out: Path, workers: int, tell: Callable[[int, int], None]) -> dict[str, Any]:
+    """Record what is missing in `out`; returns the summary, which is also written to `summary.json`.
+
+    `tell(pictures, wanted)` is called after each drive. Drives are counted by their numbers, so that the set does not
+    depend on `workers`. Raises ConfigError where `out` holds other drives.
+    """
+    _claim(out, spec)
+    counts = {int(path.stem): len(read_samples(path)[0]) for path in drive_files(out)}
+    if workers == 1:
+        for number in _missing(spec.frames, counts):
+            counts[number] = _make(spec, out, number)
+            tell(_reached(counts), spec.frames)
+    else:
+        _record_parallel(spec, out, workers, counts, tell)
+    for number in sorted(counts)[_needed(spec.frames, counts) :]:
+        _path(out, number).unlink()
+    return summarise(out)
+
+
+def _missing(frames: int, counts: dict[int, int]) -> Iterator[int]:
+    """The numbers of the drives to make, as long as those before do not suffice; `counts` grows meanwhile."""
+    number = 0
+    while _reached(counts) < frames:
+        if number not in counts:
+            yield number
+        number += 1
+
+
+def _reached(counts: dict[int, int]) -> int:
+    """Pictures of the drives from 0 on without a gap."""
+    number = total = 0
+    while number in counts:
+        total += counts[number]
+        number += 1
+    return total
+
+
+def _needed(frames: int, counts: dict[int, int]) -> int:
+    """How many of the first drives have `frames` pictures."""
+    number = total = 0
+    while total < frames and number in counts:
+        total += counts[number]
+        number += 1
+    return number
+
+
+def _record_parallel(
+    spec: DrivesSpec, out: Path, workers: int, counts: dict[int, int], tell: Callable[[int, int], None]
+) -> None:
+    running: dict[Future[int], int] = {}
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        try:
+            numbers = _missing(spec.frames, counts)
+            while True:
+                while len(running) < workers and (number := next(numbers, None)) is not None:
+                    with children_ignore_interrupts():
+                        running[pool.submit(_make, spec, out, number)] = number
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    counts[running.pop(future)] = future.result()
+                    tell(_reached(counts), spec.frames)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            for worker in active_children():  # a drive takes a minute; its server ends with the worker
+                worker.terminate()
+            raise
+
+
+def _make(spec: DrivesSpec, out: Path, number: int) -> int:
+    """Record one drive, with up to `ATTEMPTS` attempts; returns how many pictures it has."""
+    scenario = spec.scenario(number)
+    folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
+    for attempt in range(ATTEMPTS):
+        try:
+            with ServerProcess(["--map", scenario.map, *folder]) as address:
+                samples, facts = record_drive(address, scenario, spec.options, [spec.seed, number])
+            write_samples(_path(out, number), samples, facts)
+            return len(samples)
+        except WorldError:
+            if attempt == ATTEMPTS - 1:
+                raise
+            time.sleep(1.0)
+    raise AssertionError("unreachable")
+
+
+def _path(out: Path, number: int) -> Path:
+    return out / "drives" / f"{number:05d}.npz"
+
+
+def _claim(out: Path, spec: DrivesSpec) -> None:
+    made = out / "drives.json"
+    if made.exists() and json.loads(made.read_text()) != spec.plain():
+        raise ConfigError(f"{out} holds drives recorded with other options ({made}); name another folder")
+    (out / "drives").mkdir(parents=True, exist_ok=True)
+    made.write_text(json.dumps(spec.plain(), indent=1) + "\n")
+
+
+def summarise(out: Path) -> dict[str, Any]:
+    """What the data set holds; also written to `summary.json`."""
+    maps: Counter[str] = Counter()
+    weathers: Counter[str] = Counter()
+    groups: Counter[str] = Counter()
+    ends: Counter[str] = Counter()
+    files = drive_files(out)
+    driven_s = 0.0
+    for path in files:
+        samples, facts = read_samples(path)
+        maps[facts["map"]] += len(samples)
+        weathers[facts["weather"]] += len(samples)
+        ends[facts["end"]] += 1
+        driven_s += facts["time_s"]
+        if len(samples):
+            kinds = group_of(samples.speed_mps, samples.target_mps, samples.path_m)
+            groups.update(GROUPS[kind] for kind in kinds.tolist())
+    summary: dict[str, Any] = {
+        "pictures": sum(maps.values()),
+        "drives": len(files),
+        "driven_s": round(driven_s, 1),
+        "bytes": sum(path.stat().st_size for path in files),
+        "by_map": dict(sorted(maps.items())),
+        "by_weather": dict(sorted(weathers.items())),
+        "by_group": {name: groups[name] for name in GROUPS},
+        "ends": dict(sorted(ends.items())),
+    }
+    (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")
+    return summary
