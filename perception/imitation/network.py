@@ -31,20 +31,21 @@ class NetworkShape:
     """`width` is the number of channels of the first stage (ResNet-18 itself has 64); each stage doubles it.
 
     `cells` channels of the last stage keep their place in the picture on the way to the head, whose layers have
-    `hidden` values.
+    `hidden` values. Of the route's points the network gets those at `route_ahead_m`.
     """
 
     width: int = 32
     cells: int = 24
     hidden: int = 256
     is_blind: bool = False
+    route_ahead_m: tuple[float, ...] = (20.0, 40.0)
 
 
 class ImitationNetwork(nn.Module):
     """Path points (N, points, 2), m, and scores of the speed classes (N, classes).
 
     Inputs are pictures (N, 3, height, width) in 0..1, speeds (N,), m/s, NaN where the speed is withheld, and route
-    points (N, routes, 2), m.
+    points (N, routes, 2), m, at `ROUTE_AHEAD_M`.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
@@ -52,7 +53,7 @@ class ImitationNetwork(nn.Module):
         self.shape = shape
         if not shape.is_blind:
             self.eye = _eye(shape)
-        self.senses = nn.Sequential(nn.Linear(2 + 2 * len(ROUTE_AHEAD_M), shape.hidden), nn.ReLU())
+        self.senses = nn.Sequential(nn.Linear(2 + 2 * len(shape.route_ahead_m), shape.hidden), nn.ReLU())
         self.mix = nn.Sequential(
             nn.Linear((1 if shape.is_blind else 2) * shape.hidden, shape.hidden),
             nn.ReLU(),
@@ -61,15 +62,16 @@ class ImitationNetwork(nn.Module):
         )
         self.path = nn.Linear(shape.hidden, 2 * len(PATH_AHEAD_M))
         self.speed = nn.Linear(shape.hidden, len(SPEEDS_MPS))
-        straight = torch.tensor([[s, 0.0] for s in PATH_AHEAD_M])
-        self.register_buffer("straight", straight)
+        self._routes = [ROUTE_AHEAD_M.index(ahead_m) for ahead_m in shape.route_ahead_m]
+        self.register_buffer("straight", torch.tensor([[s, 0.0] for s in PATH_AHEAD_M]))
 
     def forward(
         self, pictures: torch.Tensor, speed_mps: torch.Tensor, route_m: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
         is_known = torch.isfinite(speed_mps)
         speed = torch.where(is_known, speed_mps, 0.0) / SPEED_SCALE_MPS
-        numbers = torch.cat([speed[:, None], is_known.float()[:, None], route_m.flatten(1) / POINT_SCALE_M], dim=1)
+        route = route_m[:, self._routes].flatten(1) / POINT_SCALE_M
+        numbers = torch.cat([speed[:, None], is_known.float()[:, None], route], dim=1)
         parts = [self.senses(numbers)]
         if not self.shape.is_blind:
             parts.append(self.eye((pictures - 0.45) / 0.25))

@@ -25,8 +25,8 @@ WIDTH_PX, HEIGHT_PX = 256, 144
 PATH_AHEAD_M = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0)
 """Distances along the expert's path at which it has points; the first is beside the car."""
 
-ROUTE_AHEAD_M = (20.0, 40.0)
-"""Distances along the route at which the network gets points. They are so far apart that the lane has to be seen."""
+ROUTE_AHEAD_M = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
+"""Distances along the route at which samples have points; a network gets some of them."""
 
 TARGET_S = 1.5
 """The target speed is the one that the expert plans to have after this time."""

@@ -35,6 +35,10 @@ speed would learn never to start (the inertia problem: Codevilla et al., 2019)."
 
 WITHHELD = math.nan
 
+ROUTE_NOISE_M, ROUTE_NOISE_RAD = 1.0, 0.035
+"""Standard deviations by which a sample's route points are shifted, all alike, and turned. A position from GNSS is that
+wrong, and a network that could trust it would find the lane by it and not by the picture."""
+
 PATH_WEIGHT = 1.0
 """Weight of the path's error (m) beside the speed's cross-entropy."""
 
@@ -200,7 +204,7 @@ class _Run:
         speed = torch.where(withheld, WITHHELD, speed)
         pictures = self._varied(table.pictures[rows]) if len(table.pictures) else table.pictures
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
-            path, scores = self.network(pictures, speed, table.route_m[rows])
+            path, scores = self.network(pictures, speed, self._moved(table.route_m[rows]))
         path_loss = functional.smooth_l1_loss(path.float(), table.path_m[rows], beta=0.5)
         shares = speed_shares(table.target_mps[rows])
         crossed = -(shares * scores.float().log_softmax(dim=1) * self._class_weight).sum(dim=1)
@@ -210,6 +214,15 @@ class _Run:
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 5.0)
         self._optimizer.step()
         return float(path_loss.detach()), float(speed_loss.detach())
+
+    def _moved(self, route_m: torch.Tensor) -> torch.Tensor:
+        """The route points as an error of the position and the heading would have them."""
+        shift, turn = (
+            torch.randn(len(route_m), 1, size, generator=self._noise, device=self._device) for size in (2, 1)
+        )
+        cos, sin = torch.cos(ROUTE_NOISE_RAD * turn[..., 0]), torch.sin(ROUTE_NOISE_RAD * turn[..., 0])
+        x, y = route_m[..., 0], route_m[..., 1]
+        return torch.stack([cos * x - sin * y, sin * x + cos * y], dim=2) + ROUTE_NOISE_M * shift
 
     def _varied(self, pictures: torch.Tensor) -> torch.Tensor:
         """The pictures in 0..1 with other brightness, contrast and colours, and noise."""

@@ -18,7 +18,7 @@ from av_stack.imitation.recorder import LEFT_M, DriveOptions, record_drive
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from perception.imitation.network import ImitationNetwork, NetworkShape
-from perception.imitation.samples import SPEEDS_MPS, Samples, decode
+from perception.imitation.samples import ROUTE_AHEAD_M, SPEEDS_MPS, Samples, decode
 from perception.imitation.weights import save_weights
 from scenarios.model import RouteTable, Scenario, TrafficTable, load_scenario
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
@@ -79,8 +79,8 @@ def test_the_recorded_speeds_are_those_of_a_start(recorded: tuple[Samples, dict[
     assert target[0] > 1.0
     assert speed[-1] > 2.0
     assert speed[6] == pytest.approx(target[0], abs=1.0), "what it planned for 1.5 s later is about what it did"
-    ahead = np.hypot(*samples.route_m[::3, 0].T)
-    assert np.abs(ahead - 20.0).max() < 3.0
+    ahead = np.hypot(*np.moveaxis(samples.route_m[::3], 2, 0))
+    assert np.abs(ahead - np.array(ROUTE_AHEAD_M)).max() < 3.0
 
 
 def test_the_expert_corrects_an_imitation_that_drives(city_server: Address, weights: Path) -> None:

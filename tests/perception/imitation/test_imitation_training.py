@@ -102,12 +102,12 @@ def test_it_learns_from_the_picture_what_the_blind_baseline_cannot_know(data: Pa
     assert seeing[-1]["speed_error_mps"] < 0.6 * blind[-1]["speed_error_mps"]
     driver = ImitationDriver(weights)
     left = decode(picture(0.02, np.random.default_rng(1)))
-    points, target_mps = driver.decide(left, 5.0, np.array([[20.0, 0.0], [40.0, 0.0]]))
+    points, target_mps = driver.decide(left, 5.0, np.array([[s, 0.0] for s in ROUTE_AHEAD_M]))
     assert points.shape == (len(PATH_AHEAD_M), 2)
     assert points[-1, 1] > 1.0
     assert target_mps < 5.0
     with pytest.raises(ValueError, match="256x144"):
-        driver.decide(left[:100], 5.0, np.zeros((2, 2)))
+        driver.decide(left[:100], 5.0, np.zeros((len(ROUTE_AHEAD_M), 2)))
 
 
 def test_a_stopped_run_goes_on_and_refuses_other_options(data: Path, tmp_path: Path) -> None:
@@ -136,7 +136,11 @@ def test_the_weights_of_the_default_network_are_small_and_drive_the_same(tmp_pat
     save_weights(network, tmp_path / "w.pt")
     assert (tmp_path / "w.pt").stat().st_size < WEIGHTS_MAX_BYTES
     again = load_weights(tmp_path / "w.pt")
-    inputs = (torch.rand(2, 3, HEIGHT_PX, WIDTH_PX), torch.tensor([3.0, torch.nan]), torch.rand(2, 2, 2) * 20.0)
+    inputs = (
+        torch.rand(2, 3, HEIGHT_PX, WIDTH_PX),
+        torch.tensor([3.0, torch.nan]),
+        torch.rand(2, len(ROUTE_AHEAD_M), 2) * 20.0,
+    )
     with torch.inference_mode():
         (path_a, scores_a), (path_b, scores_b) = network(*inputs), again(*inputs)
     assert torch.isfinite(path_a).all()
