@@ -22,7 +22,7 @@ from av_stack.imitation.recorder import DriveOptions, record_drive
 from av_stack.server_process import ServerProcess, embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
 from perception.imitation.groups import GROUPS, group_of
-from perception.imitation.samples import drive_files, read_samples, write_samples
+from perception.imitation.samples import drive_files, no_samples, read_samples, write_samples
 from scenarios.model import Scenario
 from scenarios.random_routes import Length, random_scenario
 
@@ -30,6 +30,9 @@ ATTEMPTS = 3
 """Attempts at a drive: with many servers at once, two sometimes pick the same port."""
 
 LENGTH = Length(300.0, 1500.0)
+
+FAILURES_MIN, FAILURES_SHARE = 2, 0.1
+"""So many drives may fail, and that part of all: a server that is lost once in a while must not end the recording."""
 
 EMPTY_SHARE = 0.2
 """Fraction of the drives without other vehicles."""
@@ -82,12 +85,11 @@ def record_drives(spec: DrivesSpec, out: Path, workers: int, tell: Callable[[int
     """
     _claim(out, spec)
     counts = {int(path.stem): len(read_samples(path)[0]) for path in drive_files(out)}
-    if workers == 1:
-        for number in _missing(spec.frames, counts):
-            counts[number] = _make(spec, out, number)
-            tell(_reached(counts), spec.frames)
-    else:
-        _record_parallel(spec, out, workers, counts, tell)
+    failures: list[str] = []
+    numbers = _missing(spec.frames, counts)
+    for number, result in _made_here(spec, out, numbers) if workers == 1 else _made(spec, out, workers, numbers):
+        counts[number] = result if isinstance(result, int) else _failed(spec, out, number, result, counts, failures)
+        tell(_reached(counts), spec.frames)
     for number in sorted(counts)[_needed(spec.frames, counts) :]:
         _path(out, number).unlink()
     return summarise(out)
@@ -120,13 +122,20 @@ def _needed(frames: int, counts: dict[int, int]) -> int:
     return number
 
 
-def _record_parallel(
-    spec: DrivesSpec, out: Path, workers: int, counts: dict[int, int], tell: Callable[[int, int], None]
-) -> None:
+def _made_here(spec: DrivesSpec, out: Path, numbers: Iterator[int]) -> Iterator[tuple[int, int | WorldError]]:
+    """Record drives one after the other: their numbers, and their pictures or why they failed."""
+    for number in numbers:
+        try:
+            yield number, _make(spec, out, number)
+        except WorldError as error:
+            yield number, error
+
+
+def _made(spec: DrivesSpec, out: Path, workers: int, numbers: Iterator[int]) -> Iterator[tuple[int, int | WorldError]]:
+    """The same with `workers` at a time, in the order in which they end."""
     running: dict[Future[int], int] = {}
     with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
         try:
-            numbers = _missing(spec.frames, counts)
             while True:
                 while len(running) < workers and (number := next(numbers, None)) is not None:
                     with children_ignore_interrupts():
@@ -134,13 +143,28 @@ def _record_parallel(
                 if not running:
                     return
                 for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    counts[running.pop(future)] = future.result()
-                    tell(_reached(counts), spec.frames)
+                    error = future.exception()
+                    if error is not None and not isinstance(error, WorldError):
+                        raise error
+                    yield running.pop(future), error if error is not None else future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             for worker in active_children():  # a drive takes a minute; its server ends with the worker
                 worker.terminate()
             raise
+
+
+def _failed(
+    spec: DrivesSpec, out: Path, number: int, error: WorldError, counts: dict[int, int], failures: list[str]
+) -> int:
+    """Note a drive that failed as one without pictures. Raises its error where too many fail."""
+    failures.append(str(error))
+    if len(failures) > max(FAILURES_MIN, FAILURES_SHARE * len(counts)):
+        raise error
+    scenario = spec.scenario(number)
+    facts = {"map": scenario.map, "weather": scenario.weather, "time_s": 0.0, "end": "server lost", "error": str(error)}
+    write_samples(_path(out, number), no_samples(), facts)
+    return 0
 
 
 def _make(spec: DrivesSpec, out: Path, number: int) -> int:

@@ -11,27 +11,33 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from av_core.types import EgoState, Pose2D, Rig
+from av_core.types import ControlCommand, EgoState, Pose2D, Rig, SensorFrame
+from av_stack.agents.base import Agent
+from av_stack.imitation.choice import RIG, make_imitation
 from av_stack.imitation.expert import Expert
 from av_stack.imitation.following import plan_along
 from av_stack.imitation.geometry import path_points, seen_from
 from av_stack.mission import mission_route, world_spec
-from av_stack.run import Options, run
 from av_stack.server_process import ServerProcess, embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
 from av_stack.world.carla.world import CarlaWorld
 from control import Controller
 from perception.imitation.samples import TARGET_S
+from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 from scenarios.random_routes import Length, random_scenario
-from sim_configs.load import load_stack
+from sim_configs.load import StackConfig, load_rig, load_stack
+
+Decide = Callable[[SensorFrame], ControlCommand | None]
 
 HELD_BACK = "Town02,Town10HD"
 LABELS = "labels"
@@ -43,6 +49,10 @@ LENGTH = Length(300.0, 900.0)
 WEATHERS = ("ClearNoon", "CloudySunset", "WetNoon", "SoftRainNoon", "ClearNight")
 
 
+SILENCE_MAX_S = 60.0
+"""Many servers at once take long for their first pictures."""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--maps", type=Path, help="folder with the held-back .xodr maps")
@@ -51,24 +61,30 @@ def main() -> None:
     parser.add_argument("--routes", type=int, default=5, help="routes in each town")
     parser.add_argument("--weights", type=Path, nargs="*", default=[])
     parser.add_argument("--labels", action="store_true", help="drive with the expert's labels too")
+    parser.add_argument("--workers", type=int, default=1, help="drives at the same time")
     parser.add_argument("--record", type=Path, required=True)
     given = parser.parse_args()
-    drivers = [*(str(path) for path in given.weights), *([LABELS] if given.labels else [])]
+    drivers: list[Path | None] = [*given.weights, *([None] if given.labels else [])]
     rows = json.loads(given.record.read_text())["drives"] if given.record.exists() else []
-    for vehicles in map(int, given.vehicles.split(",")):
-        for scenario in scenarios(given.map.split(","), given.routes, vehicles, given.maps):
-            for driver in drivers:
-                name = LABELS if driver == LABELS else Path(driver).stem
-                if any((row["driver"], row["drive"]) == (name, scenario.name) for row in rows):
-                    continue
-                figures = (
-                    labelled(scenario, given.maps) if driver == LABELS else imitated(scenario, Path(driver), given)
-                )
-                rows.append(
-                    {"driver": name, "drive": scenario.name, "map": scenario.map, "vehicles": vehicles, **figures}
-                )
-                given.record.write_text(json.dumps({"summary": summary(rows), "drives": rows}, indent=1) + "\n")
-                print(rows[-1], flush=True)
+    driven = {(row["driver"], row["drive"]) for row in rows}
+    todo = [
+        (scenario, driver)
+        for vehicles in map(int, given.vehicles.split(","))
+        for scenario in scenarios(given.map.split(","), given.routes, vehicles, given.maps)
+        for driver in drivers
+        if (name_of(driver), scenario.name) not in driven
+    ]
+    with ProcessPoolExecutor(given.workers, get_context("spawn")) as pool:
+        for done in as_completed([pool.submit(drive, scenario, driver, given.maps) for scenario, driver in todo]):
+            rows.append(done.result())
+            rows.sort(key=lambda row: (row["driver"], row["vehicles"], row["drive"]))
+            given.record.write_text(json.dumps({"summary": summary(rows), "drives": rows}, indent=1) + "\n")
+            print(done.result(), flush=True)
+
+
+def name_of(driver: Path | None) -> str:
+    """What the record calls a network's weights, or the expert's labels."""
+    return LABELS if driver is None else driver.stem
 
 
 def scenarios(towns: Sequence[str], routes: int, vehicles: int, maps: Path | None) -> list[Scenario]:
@@ -87,53 +103,61 @@ def scenarios(towns: Sequence[str], routes: int, vehicles: int, maps: Path | Non
     return drawn
 
 
-def imitated(scenario: Scenario, weights: Path, given: argparse.Namespace) -> dict[str, Any]:
-    """A drive of the imitation."""
-    figures = run(scenario, Options(maps=given.maps, agent="imitation", weights=weights, record="none")).figures
-    return kept(figures)
-
-
-def labelled(scenario: Scenario, maps: Path | None) -> dict[str, Any]:
-    """A drive along the expert's labels, by the same controllers."""
+def drive(scenario: Scenario, driver: Path | None, maps: Path | None) -> dict[str, Any]:
+    """One drive to its end: the row of the record."""
     folder = [] if maps is None else ["--maps", str(maps)]
+    camera = load_rig(RIG).cameras[0]
+    rig = Rig(() if driver is None else (camera,))
     with ServerProcess(["--map", scenario.map, *folder]) as address:
-        world = CarlaWorld(address, world_spec(scenario, Rig(()), scenario.weather))
+        world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather), SILENCE_MAX_S)
         try:
             stack = load_stack(scenario.ego.stack)
             route = mission_route(world.lane_graph, scenario, stack.planning)
-            expert = Expert(world.lane_graph, world.vehicle, route, stack, world.truth)
             judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
-            controller = Controller(world.vehicle, stack.control)
+            if driver is None:
+                decide = labelled(world, route, stack)
+            else:
+                decide = imitated(make_imitation(world, route, camera.name, stack.control, driver))
             end: str | None = None
             while end is None:
                 frame = world.tick()
-                end = judge.update(world.truth())
-                decision = expert.step(frame)
-                ego = decision.ego
-                path_m = seen_from(path_points(decision.plan, route), Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
-                target_mps = max(decision.plan.trajectory.at(TARGET_S).speed_mps, 0.0)
-                plan = plan_along(frame.stamp, path_m, ego.speed_mps, target_mps)
-                motion = (ego.speed_mps, ego.accel_mps2, ego.yaw_rate_radps)
-                here = EgoState(frame.stamp, 0.0, 0.0, 0.0, *motion, np.zeros((4, 4)))
-                world.apply(controller.step(plan, here))
-                if judge.is_arrived:
-                    end = "arrived"
+                end = "arrived" if judge.is_arrived else judge.update(world.truth())
+                command = decide(frame)
+                if command is not None:
+                    world.apply(command)
         finally:
             world.close()
     verdict = judge.verdict(end)
-    figures = {name: getattr(verdict, name) for name in KEPT}
-    figures["infractions"] = {name: getattr(verdict.infractions, name) for name in COUNTED}
-    return kept(figures)
+    row = {"driver": name_of(driver), "drive": scenario.name, "map": scenario.map}
+    row |= {"vehicles": scenario.traffic.vehicles, "weather": scenario.weather}
+    row |= {name: getattr(verdict, name) for name in KEPT}
+    return row | {name: getattr(verdict.infractions, name) for name in COUNTED}
+
+
+def imitated(agent: Agent) -> Decide:
+    """What the network does."""
+    return lambda frame: agent.step(frame).command
+
+
+def labelled(world: CarlaWorld, route: Route, stack: StackConfig) -> Decide:
+    """What a network without error would do: the expert's labels, followed by the agent's controllers."""
+    expert = Expert(world.lane_graph, world.vehicle, route, stack, world.truth)
+    controller = Controller(world.vehicle, stack.control)
+
+    def decide(frame: SensorFrame) -> ControlCommand | None:
+        decision = expert.step(frame)
+        ego = decision.ego
+        path_m = seen_from(path_points(decision.plan, route), Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
+        target_mps = max(decision.plan.trajectory.at(TARGET_S).speed_mps, 0.0)
+        plan = plan_along(frame.stamp, path_m, ego.speed_mps, target_mps)
+        motion = (ego.speed_mps, ego.accel_mps2, ego.yaw_rate_radps)
+        return controller.step(plan, EgoState(frame.stamp, 0.0, 0.0, 0.0, *motion, np.zeros((4, 4))))
+
+    return decide
 
 
 KEPT = ("end", "is_success", "route_completion", "driving_score", "lateral_rms_m", "time_s")
 COUNTED = ("collisions_walker", "collisions_vehicle", "collisions_static", "red_lights", "stop_signs")
-
-
-def kept(figures: dict[str, Any]) -> dict[str, Any]:
-    """The figures of a drive that the record has."""
-    row = {name: figures[name] for name in KEPT}
-    return row | {name: figures["infractions"][name] for name in COUNTED}
 
 
 def summary(rows: Sequence[dict[str, Any]]) -> dict[str, Any]:

@@ -58,6 +58,13 @@ class Samples:
         return len(self.jpeg)
 
 
+def no_samples() -> Samples:
+    """Samples of a drive that has none."""
+    empty = np.zeros(0, np.float32)
+    route_m, path_m = (np.zeros((0, count, 2), np.float32) for count in (len(ROUTE_AHEAD_M), len(PATH_AHEAD_M)))
+    return Samples([], empty, route_m, path_m, empty, np.zeros(0, np.uint8), np.zeros(0, np.int32))
+
+
 def encode(bgr: NDArray[np.uint8]) -> bytes:
     """The picture as JPEG."""
     done, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])

@@ -153,7 +153,8 @@ class _Run:
     def __init__(self, spec: TrainingSpec, device: torch.device, table: Table) -> None:
         self._spec, self._device, self._table = spec, device, table
         torch.manual_seed(spec.seed)
-        self.network = ImitationNetwork(spec.shape()).to(device)
+        layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
+        self.network = ImitationNetwork(spec.shape()).to(device).to(memory_format=layout)
         self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=spec.rate, weight_decay=DECAY)
         self._rng = np.random.default_rng([spec.seed, 1])
         self._noise = torch.Generator(device=device).manual_seed(spec.seed + 1)
@@ -163,7 +164,7 @@ class _Run:
         self._epochs, self._spent_s = 0, 0.0
         self._started = self._kept = time.monotonic()
         self._curves: list[dict[str, Any]] = []
-        self._losses: list[tuple[float, float]] = []
+        self._losses: list[torch.Tensor] = []  # (2,) each, on the device: to read one waits for its step
 
     @property
     def fraction(self) -> float:
@@ -197,7 +198,7 @@ class _Run:
             rows = self._rng.choice(len(self._table), self._spec.batch, p=self._chances)
             yield torch.from_numpy(rows).to(self._device)
 
-    def _step(self, rows: torch.Tensor) -> tuple[float, float]:
+    def _step(self, rows: torch.Tensor) -> torch.Tensor:
         table = self._table
         speed = table.speed_mps[rows]
         withheld = torch.rand(len(rows), generator=self._noise, device=self._device) < SPEED_DROPOUT
@@ -213,7 +214,7 @@ class _Run:
         (PATH_WEIGHT * path_loss + speed_loss).backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 5.0)
         self._optimizer.step()
-        return float(path_loss.detach()), float(speed_loss.detach())
+        return torch.stack([path_loss, speed_loss]).detach()
 
     def _moved(self, route_m: torch.Tensor) -> torch.Tensor:
         """The route points as an error of the position and the heading would have them."""
@@ -242,7 +243,7 @@ class _Run:
 
     def note(self, measured: dict[str, Any]) -> None:
         """Add this epoch to the curves."""
-        path, speed = (float(np.mean(column)) for column in zip(*self._losses, strict=True)) if self._losses else (0, 0)
+        path, speed = torch.stack(self._losses).mean(dim=0).tolist() if self._losses else (0.0, 0.0)
         seconds = round(self._spent_s + time.monotonic() - self._started, 1)
         row = {"epoch": self._epochs, "seconds": seconds, "path_loss": path, "speed_loss": speed}
         self._curves.append(row | measured)
@@ -261,7 +262,7 @@ class _Run:
         """The last figures in one line."""
         if not self._losses:
             return ""
-        path, speed = np.mean(self._losses[-20:], axis=0)
+        path, speed = torch.stack(self._losses[-20:]).mean(dim=0).tolist()
         held = self._curves[-1].get("path_error_m") if self._curves else None
         tail = f", held back {held:.2f} m" if held is not None else ""
         return f"epoch {self._epochs + 1}: path {path:.3f}, speed {speed:.3f}{tail}"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from av_core.errors import ConfigError
+from av_core.errors import ConfigError, WorldError
 from av_core.types import Pose2D
 from av_stack.imitation import drives
 from av_stack.imitation.drives import DrivesSpec, record_drives
@@ -18,7 +18,7 @@ from av_stack.imitation.recorder import LEFT_M, DriveOptions, record_drive
 from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from perception.imitation.network import ImitationNetwork, NetworkShape
-from perception.imitation.samples import ROUTE_AHEAD_M, SPEEDS_MPS, Samples, decode
+from perception.imitation.samples import ROUTE_AHEAD_M, SPEEDS_MPS, Samples, decode, write_samples
 from perception.imitation.weights import save_weights
 from scenarios.model import RouteTable, Scenario, TrafficTable, load_scenario
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
@@ -138,6 +138,25 @@ def test_drives_are_recorded_once_and_each_on_its_own(
     assert record_drives(spec, tmp_path, 1, lambda done, of: None)["drives"] == 2, "what is too much goes"
     with pytest.raises(ConfigError, match="other options"):
         record_drives(DrivesSpec(("city_grid",), 50, seed=4), tmp_path, 1, lambda done, of: None)
+
+
+def test_a_lost_server_ends_the_recording_only_where_it_is_lost_again_and_again(
+    monkeypatch: pytest.MonkeyPatch, recorded: tuple[Samples, dict[str, Any]], tmp_path: Path
+) -> None:
+    def make(spec: DrivesSpec, out: Path, number: int) -> int:
+        if number in lost:
+            raise WorldError("the server is lost")
+        write_samples(out / "drives" / f"{number:05d}.npz", *recorded)
+        return len(recorded[0])
+
+    monkeypatch.setattr(drives, "_make", make)
+    lost = {1}
+    summary = record_drives(DrivesSpec(("city_grid",), 50), tmp_path / "once", 1, lambda done, of: None)
+    assert (summary["pictures"], summary["drives"]) == (60, 3)
+    assert summary["ends"] == {"enough pictures": 2, "server lost": 1}
+    lost = {0, 1, 2, 3}
+    with pytest.raises(WorldError, match="lost"):
+        record_drives(DrivesSpec(("city_grid",), 50), tmp_path / "always", 1, lambda done, of: None)
 
 
 def test_what_the_commands_need_is_told_at_once(tmp_path: Path) -> None:
