@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from av_core.types import ControlCommand, EgoState, LaneEstimate, LaneGraph, Plan, SensorFrame, Truth, VehicleParameters
+from av_core.types import (
+    CameraModel,
+    ControlCommand,
+    EgoState,
+    LaneEstimate,
+    LaneGraph,
+    Plan,
+    SensorFrame,
+    Truth,
+    VehicleParameters,
+)
 from control import Controller
 from perception.scene import assemble_scene
 from perception.stages.ego import OracleEgo
@@ -29,7 +39,10 @@ class Decision:
 
 
 class Expert:
-    """Drives along `route`; call `step` with every frame in order. `truth` returns the truth of the frame's tick."""
+    """Drives along `route`; call `step` with every frame in order. `truth` returns the truth of the frame's tick.
+
+    It waits at a red light where `camera` still sees the light: what the pupil cannot see it could not learn.
+    """
 
     def __init__(
         self,
@@ -38,11 +51,12 @@ class Expert:
         route: Route,
         stack: StackConfig,
         truth: Callable[[], Truth],
+        camera: CameraModel,
     ) -> None:
         self._ego = OracleEgo(graph, truth)
         self._objects, self._lights = OracleObjects("", truth), OracleLights(graph, truth)
         self._predictor = Predictor(graph, stack.planning.prediction)
-        self._planner = Planner(graph, vehicle, stack.planning)
+        self._planner = Planner(graph, vehicle, stack.planning, [camera])
         self._planner.set_route(route)
         self._controller = Controller(vehicle, stack.control)
 

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from av_core.errors import WorldError
 from av_core.types import CameraModel, ControlCommand, Float, Pose2D, Rig, SensorFrame
 from av_stack.agents.base import Agent
 from av_stack.imitation.choice import RIG, make_imitation
@@ -101,7 +102,10 @@ def draw_views(camera: CameraModel, shifted: int, rng: np.random.Generator) -> t
 def record_drive(
     address: Address, scenario: Scenario, options: DriveOptions, seed: Sequence[int]
 ) -> tuple[Samples, dict[str, Any]]:
-    """Drive `scenario` on the server, and return its samples and facts. Raises WorldError where the server is lost."""
+    """Drive `scenario` on the server, and return its samples and facts.
+
+    Raises WorldError where the server is lost, or sends no pictures.
+    """
     rng = np.random.default_rng([*seed, 5])
     camera = load_rig(RIG).cameras[0]
     views = draw_views(camera, options.shifted, rng)
@@ -120,7 +124,10 @@ def record_drive(
             notes.take(cameras)
         time.sleep(LAST_PICTURES_S)
         notes.take(cameras)
-        return notes.samples(), {
+        samples = notes.samples()
+        if not len(samples):
+            raise WorldError(f"{scenario.name}: the server sent no pictures of all {len(views)} cameras for one tick")
+        return samples, {
             "map": scenario.map,
             "weather": scenario.weather,
             "vehicles": scenario.traffic.vehicles,
@@ -150,12 +157,12 @@ class _Drive:
     ) -> None:
         graph, vehicle = world.lane_graph, world.vehicle
         self._world, self._rng, self._share = world, rng, options.expert_share
-        self._expert = Expert(graph, vehicle, route, stack, world.truth)
+        camera = load_rig(RIG).cameras[0]
+        self._expert = Expert(graph, vehicle, route, stack, world.truth, camera)
         self._judge = Judge(graph, route, vehicle, scenario.timeout_s)
         self._pupil: Agent | None = None
         if options.weights is not None:
-            camera = load_rig(RIG).cameras[0].name
-            self._pupil = make_imitation(world, route, camera, stack.control, options.weights)
+            self._pupil = make_imitation(world, route, camera.name, stack.control, options.weights)
         self.pointer = RoutePointer(graph, route)
         self.end: str | None = None
         self.time_s = 0.0

@@ -128,7 +128,7 @@ def drive(scenario: Scenario, driver: Path | None, maps: Path | None) -> dict[st
         finally:
             world.close()
     verdict = judge.verdict(end)
-    row = {"driver": name_of(driver), "drive": scenario.name, "map": scenario.map}
+    row: dict[str, Any] = {"driver": name_of(driver), "drive": scenario.name, "map": scenario.map}
     row |= {"vehicles": scenario.traffic.vehicles, "weather": scenario.weather}
     row |= {name: getattr(verdict, name) for name in KEPT}
     return row | {name: getattr(verdict.infractions, name) for name in COUNTED}
@@ -141,7 +141,7 @@ def imitated(agent: Agent) -> Decide:
 
 def labelled(world: CarlaWorld, route: Route, stack: StackConfig) -> Decide:
     """What a network without error would do: the expert's labels, followed by the agent's controllers."""
-    expert = Expert(world.lane_graph, world.vehicle, route, stack, world.truth)
+    expert = Expert(world.lane_graph, world.vehicle, route, stack, world.truth, load_rig(RIG).cameras[0])
     controller = Controller(world.vehicle, stack.control)
 
     def decide(frame: SensorFrame) -> ControlCommand | None:
