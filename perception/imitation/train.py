@@ -265,7 +265,7 @@ class _Run:
         path, speed = torch.stack(self._losses[-20:]).mean(dim=0).tolist()
         held = self._curves[-1].get("path_error_m") if self._curves else None
         tail = f", held back {held:.2f} m" if held is not None else ""
-        return f"epoch {self._epochs + 1}: path {path:.3f}, speed {speed:.3f}{tail}"
+        return f"{self._epochs} epochs: path {path:.3f}, speed {speed:.3f}{tail}"
 
     def keep(self) -> None:
         """Write the state, at most every `KEEP_S` and at the end; it is on disk whole or not at all."""

@@ -17,6 +17,9 @@ from av_stack.interruption import importing
 from av_stack.server_process import embedded_maps
 from scenarios.limits import SEED_MAX
 
+WIDTH = 32
+"""Channels of the imitation network's first stage: copy of `NetworkShape`'s, which takes seconds to import."""
+
 
 def dataset_command(
     out: Annotated[Path, typer.Argument(help="Folder of the data set. Pictures that it holds already are kept.")],
@@ -111,7 +114,7 @@ def train_command(
     seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of the imitation: seed of the training.")] = 0,
     width: Annotated[
         int, typer.Option(min=4, max=128, help="Of the imitation: channels of the first stage; ResNet-18 has 64.")
-    ] = 32,
+    ] = WIDTH,
 ) -> None:
     """Train the detector, from scratch or from --start, or the imitation."""
     check_known("WHAT", [what], ("detector", "imitation"))
@@ -119,6 +122,12 @@ def train_command(
     if hours is not None and not 0.0 < hours < 1e6:
         raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
     out = out or Path("out") / what
+    own = {"--blind": blind, "--seed": seed, "--width": width != WIDTH}
+    others = {"--size": size != "n", "--start": start, "--teacher": teacher, "--second": second, "--varied": varied,
+              "--epoch-pictures": epoch_pictures}  # fmt: skip
+    for option, value in (others if what == "imitation" else own).items():
+        if value:
+            raise ConfigError(f"{option}: it is not for `train {what}`")
     if what == "imitation":
         check_out_folder(out)
         options = ImitationOptions(blind, seed, epochs, hours, batch, rate, device, width)

@@ -11,6 +11,7 @@ import torch
 
 from av_core.errors import ConfigError, WorldError
 from av_core.types import Pose2D
+from av_stack.cli.training.detector import WIDTH
 from av_stack.imitation import drives
 from av_stack.imitation.drives import DrivesSpec, record_drives
 from av_stack.imitation.geometry import seen_from
@@ -165,3 +166,7 @@ def test_what_the_commands_need_is_told_at_once(tmp_path: Path) -> None:
     assert "unknown name 'Town99'" in complaint(av_stack("dataset", "drive", out, "--map", "Town99"))
     assert "needed is --weights" in complaint(av_stack("run", "town_drive", "--agent", "imitation"))
     assert "holds no drives.json" in complaint(av_stack("train", "imitation", str(tmp_path)))
+    assert "--size: it is not for `train imitation`" in complaint(
+        av_stack("train", "imitation", str(tmp_path), "--size", "s")
+    )
+    assert NetworkShape().width == WIDTH
