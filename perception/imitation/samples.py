@@ -28,7 +28,7 @@ PATH_AHEAD_M = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0)
 ROUTE_AHEAD_M = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
 """Distances along the route at which samples have points; a network gets some of them."""
 
-TARGET_S = 1.5
+TARGET_S = 1.0
 """The target speed is the one that the expert plans to have after this time."""
 
 SPEEDS_MPS = (0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.5, 15.0, 20.0, 25.0, 35.0)
