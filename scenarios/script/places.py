@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 
+import numpy as np
 from pydantic import model_validator
 
 from av_core.config import Strict
@@ -23,6 +24,9 @@ _FORMS = {
     "route_m": ({"route_m"}, {"offset_m", "turn_deg"}),
 }
 """The forms of a place by the key that marks each: the keys that it needs, and those that it may have."""
+
+_FARTHEST_M = 100.0
+"""Farther than this from all lanes, a place is a mistake."""
 
 
 class PlaceTable(Strict):
@@ -98,6 +102,9 @@ class Roads:
 
     def _on_map(self, x: float, y: float, yaw_deg: float | None, what: str) -> Pose2D:
         at_x, at_y = (float(value) for value in carla_to_map_points((x, y)))
+        far_m = float(self.points.nearest(np.array([[at_x, at_y]]), 1)[0][0, 0])
+        if far_m > _FARTHEST_M:
+            raise RouteError(f"{what}: ({x:.1f}, {y:.1f}) is {far_m:.0f} m from the nearest lane")
         if yaw_deg is not None:
             return Pose2D(at_x, at_y, float(carla_to_map_yaw(yaw_deg)))
         try:

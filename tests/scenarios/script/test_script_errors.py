@@ -82,7 +82,8 @@ def test_a_wrong_script(values: dict[str, Any], words: str) -> None:
     [
         ({"route_m": 4000.0}, "actor car: route_m 4000 is not on the route, which has"),
         ({"road": 999, "lane": -1, "s_m": 3.0}, "has no driving lane road 999 section 0 lane -1"),
-        ({"x": 5000.0, "y": 5000.0}, "actor car: (5000.0, 5000.0) is not on a driving lane: add yaw_deg"),
+        ({"x": 60.0, "y": 60.0}, "actor car: (60.0, 60.0) is not on a driving lane: add yaw_deg"),
+        ({"x": 5000.0, "y": 5000.0, "yaw_deg": 0.0}, "actor car: (5000.0, 5000.0) is 6794 m from the nearest lane"),
     ],
 )
 def test_a_place_off_the_road(place: dict[str, float], words: str) -> None:
