@@ -75,14 +75,16 @@ def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
     way = view.pixels(np.column_stack([path.x_m, path.y_m]))
     cv2.polylines(canvas, [way], False, BRAKING_BGR if is_braking else PLAN_BGR, 2, cv2.LINE_AA)
     for thing in result.scene.objects:
-        colour = WALKER_BGR if thing.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
-        fill(canvas, _box(view, thing), colour)
+        fill(canvas, _box(view, thing), _colour(thing))
     soon = result.prediction.times_s <= SECONDS_AHEAD
     for one in result.prediction.objects:
-        colour = WALKER_BGR if one.item.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
         for mode in one.modes:
             way = view.pixels(np.column_stack([mode.x_m[soon], mode.y_m[soon]]))
-            cv2.polylines(canvas, [way], False, colour, 1, cv2.LINE_AA)
+            cv2.polylines(canvas, [way], False, _colour(one.item), 1, cv2.LINE_AA)
+
+
+def _colour(thing: TrackedObject) -> tuple[int, int, int]:
+    return WALKER_BGR if thing.kind is ObjectKind.PEDESTRIAN else OBJECT_BGR
 
 
 def _box(view: GroundView, thing: TrackedObject) -> Any:

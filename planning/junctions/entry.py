@@ -103,11 +103,9 @@ def _other_ways(route: Route, graph: LaneGraph, rows: slice) -> tuple[list[Lane]
         for lane in graph.lanes.values()
         if lane.is_junction and lane.junction_id in ids and lane.key not in own and not before & {*lane.predecessors}
     ]
-    joins = [bool(behind & {*lane.successors}) for lane in others]
-    return (
-        [lane for lane, is_joining in zip(others, joins, strict=True) if is_joining],
-        [lane for lane, is_joining in zip(others, joins, strict=True) if not is_joining],
-    )
+    joining = [lane for lane in others if behind & {*lane.successors}]
+    crossing = [lane for lane in others if not behind & {*lane.successors}]
+    return joining, crossing
 
 
 def _first_met_m(route: Route, rows: slice, lanes: Iterable[Lane], reach_m: float) -> float:

@@ -204,11 +204,13 @@ class LocalPlanner:
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
         stays = not slow and not let_by and not pulls_out and abs(planned_m) < IN_LANE_M + COLUMN_M
         beside = beside_way(ways, standing.obstacles, ego, self._body) if stays else []
-        if beside and all(way in beside for way in reasons) and self._keep_aside(beside, start, rows):
-            return self._in_lane(prediction, ways, standing, ego)
+        ids = {way.one.item.track_id for way in beside}
+        only_beside = all(way.one.item.track_id in ids for way in reasons)
+        if beside and only_beside and self._keep_aside(beside, start, rows):
+            return self._in_lane(prediction, ways, standing)
         if not reasons and not slow and not let_by and not pulls_out and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
-            return self._in_lane(prediction, ways, standing, ego)
+            return self._in_lane(prediction, ways, standing)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]
         if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
@@ -254,15 +256,12 @@ class LocalPlanner:
             self._alternatives(start.s_m),
         )
 
-    def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing, ego: EgoOnRoad) -> LocalPath:
+    def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing) -> LocalPath:
         """The path of an ego that stays in its lane."""
-        offset_m, route = self._profile.offset_m, self._route
+        offset_m = self._profile.offset_m.copy()
+        route = shifted(self._route, 0, offset_m) if offset_m.any() else self._route
         passed = self._near_lanes(ways, standing.suspects)
-        if not offset_m.any():
-            return LocalPath(route, offset_m, prediction, passed=passed, obstacles=standing.obstacles)
-        return LocalPath(
-            shifted(route, 0, offset_m), offset_m.copy(), prediction, passed=passed, obstacles=standing.obstacles
-        )
+        return LocalPath(route, offset_m, prediction, passed=passed, obstacles=standing.obstacles)
 
     def _keep_aside(self, beside: list[OnRoad], start: EgoOnRoad, rows: slice) -> bool:
         """Lead the ego past those beside its way with room for their doors, or stay where that would be too sudden.
