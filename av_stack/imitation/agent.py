@@ -10,12 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from av_core.types import EgoState, Float, Indicator, LaneGraph, Pose2D, SensorFrame, VehicleParameters
+from av_core.types import Float, Indicator, LaneGraph, Pose2D, SensorFrame, VehicleParameters
 from av_stack.agents.base import AgentStep
-from av_stack.imitation.following import plan_along
+from av_stack.imitation.following import PathFollower
 from av_stack.imitation.geometry import seen_from
 from av_stack.imitation.pointer import RoutePointer
-from control import ControlConfig, Controller
+from control import ControlConfig
 from control.lights import choose_lights
 from perception.imitation.driver import ImitationDriver
 from perception.imitation.samples import PATH_AHEAD_M
@@ -39,21 +39,17 @@ class ImitationAgent:
     ) -> None:
         self._driver, self._camera = driver, camera
         self._pointer = RoutePointer(graph, route)
-        self._controller = Controller(vehicle, control)
+        self._follower = PathFollower(vehicle, control)
         self._path_m: Float = np.array([[s, 0.0] for s in PATH_AHEAD_M])
 
     def step(self, frame: SensorFrame) -> AgentStep:
         ego, points = self._pointer.update(frame)
-        speed_mps, target_mps = ego.speed_mps, 0.0
+        target_mps = 0.0
         image = frame.cameras.get(self._camera)
         if image is not None:
             route_m = seen_from(points, Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
             self._path_m, target_mps = self._driver.decide(image.bgr, frame.wheel_speed_mps, route_m)
-        plan = plan_along(frame.stamp, self._path_m, speed_mps, target_mps)
-        here = EgoState(
-            frame.stamp, 0.0, 0.0, 0.0, speed_mps, ego.accel_mps2, ego.yaw_rate_radps, np.zeros((4, 4))
-        )  # the path is in the vehicle frame
-        command = self._controller.step(plan, here)
+        command = self._follower.step(ego, self._path_m, target_mps)
         lights = choose_lights(command.brake, Indicator.OFF, is_view_poor=False, is_stopping_safely=False)
         return AgentStep(replace(command, lights=lights))
 

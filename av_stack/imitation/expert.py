@@ -20,6 +20,7 @@ from av_core.types import (
     VehicleParameters,
 )
 from control import Controller
+from perception.imitation.samples import TARGET_S
 from perception.scene import assemble_scene
 from perception.stages.ego import OracleEgo
 from perception.stages.lights import OracleLights
@@ -36,6 +37,11 @@ class Decision:
     ego: EgoState
     plan: Plan
     command: ControlCommand
+
+    @property
+    def target_mps(self) -> float:
+        """The target speed that the imitation is to have; a car that would have to back up is to stand."""
+        return 0.0 if self.plan.reverses else max(self.plan.trajectory.at(TARGET_S).speed_mps, 0.0)
 
 
 class Expert:

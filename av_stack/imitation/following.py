@@ -1,10 +1,11 @@
-"""The plan that the imitation network's answer means: its path as a smooth curve, its target speed as a motion."""
+"""Follows the imitation network's answers: the path becomes a smooth curve, the target speed a motion along it."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from av_core.types import Float, Plan, Stamp, Trajectory
+from av_core.types import ControlCommand, EgoState, Float, Plan, Stamp, Trajectory, VehicleParameters
+from control import ControlConfig, Controller
 from perception.imitation.samples import PATH_AHEAD_M, TARGET_S
 
 _HORIZON_S, _STEP_S = 3.0, 0.1
@@ -12,14 +13,39 @@ _HORIZON_S, _STEP_S = 3.0, 0.1
 _STOP_MPS, _STOP_DECEL_MPS2 = 0.5, 2.0
 """Below this target speed the car stops, and brakes at least so much."""
 
+_SLACK_MPS, _SLACK_SHARE, _SLACK_MAX_MPS = 0.15, 0.1, 0.8
+"""The planned speed differs from the measured speed by at most this, more by this share of it, and never by more."""
+
 _AHEAD = np.array(PATH_AHEAD_M)
 _MIDDLES = 0.5 * (_AHEAD[1:] + _AHEAD[:-1])
 _GRID_M = 0.25
 _GRID = np.arange(0.0, _AHEAD[-1] + 0.5 * _GRID_M, _GRID_M)
 
 
+class PathFollower:
+    """Makes commands of paths and target speeds with the stack's controllers; call `step` once per `control.step_s`.
+
+    Each plan starts from the speed that the last one had for now, as the planner's do. The controller then sees how far
+    the car lags behind and makes up for it; a plan that started from the measured speed would hide that.
+    """
+
+    def __init__(self, vehicle: VehicleParameters, control: ControlConfig) -> None:
+        self._controller, self._step_s = Controller(vehicle, control), control.step_s
+        self._planned_mps = 0.0
+
+    def step(self, ego: EgoState, path_m: Float, target_mps: float) -> ControlCommand:
+        """The command that follows `path_m` (points, 2), in the vehicle frame; of `ego` only the motion counts."""
+        speed_mps = max(ego.speed_mps, 0.0)
+        slack_mps = min(_SLACK_MPS + _SLACK_SHARE * speed_mps, _SLACK_MAX_MPS)
+        start_mps = min(max(self._planned_mps, speed_mps - slack_mps), speed_mps + slack_mps)
+        plan = plan_along(ego.stamp, path_m, start_mps, target_mps)
+        self._planned_mps = plan.trajectory.at(self._step_s).speed_mps
+        here = EgoState(ego.stamp, 0.0, 0.0, 0.0, ego.speed_mps, ego.accel_mps2, ego.yaw_rate_radps, np.zeros((4, 4)))
+        return self._controller.step(plan, here)
+
+
 def plan_along(stamp: Stamp, path_m: Float, speed_mps: float, target_mps: float) -> Plan:
-    """The plan in the vehicle frame: along the points (points, 2), with `target_mps` reached after `TARGET_S`."""
+    """The plan in the vehicle frame: along the points (points, 2), from `speed_mps` to `target_mps` in `TARGET_S`."""
     time_s = np.arange(0.0, _HORIZON_S + 0.5 * _STEP_S, _STEP_S)
     speed, accel = _motion(time_s, max(speed_mps, 0.0), target_mps)
     s = np.concatenate([[0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * _STEP_S)])

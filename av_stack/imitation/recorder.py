@@ -27,7 +27,7 @@ from av_stack.world.carla.capture.sample_cameras import SampleCameras
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
-from perception.imitation.samples import TARGET_S, Samples, encode
+from perception.imitation.samples import Samples, encode
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
@@ -226,7 +226,7 @@ class _Notes:
             frame.wheel_speed_mps,
             pointed[1],
             path_points(decision.plan, route),
-            max(decision.plan.trajectory.at(TARGET_S).speed_mps, 0.0),
+            decision.target_mps,
         )
         self._pending[frame.stamp.frame] = moment
         self._order.append(frame.stamp.frame)

@@ -3,8 +3,8 @@
     python -m benchmarks.imitation.held_back --maps MAPS --weights s0.pt s1.pt s2.pt blind.pt --record FILE.json
 
 Every driver gets the same routes. `labels` stands for a network without error: the agent follows the labels that the
-expert gives at each moment, so it shows what their form and the controllers allow. A drive that the file holds is not
-driven again.
+expert gives at each moment, so it shows what their form and the controllers allow. `expert` is the expert itself at the
+wheel: what it fails, its labels cannot teach. A drive that the file holds is not driven again.
 """
 
 from __future__ import annotations
@@ -19,28 +19,29 @@ from typing import Any
 
 import numpy as np
 
-from av_core.types import ControlCommand, EgoState, Pose2D, Rig, SensorFrame
+from av_core.types import ControlCommand, Pose2D, Rig, SensorFrame
 from av_stack.agents.base import Agent
 from av_stack.imitation.choice import RIG, make_imitation
 from av_stack.imitation.expert import Expert
-from av_stack.imitation.following import plan_along
+from av_stack.imitation.following import PathFollower
 from av_stack.imitation.geometry import path_points, seen_from
 from av_stack.mission import mission_route, world_spec
 from av_stack.server_process import ServerProcess, embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
 from av_stack.world.carla.world import CarlaWorld
-from control import Controller
-from perception.imitation.samples import TARGET_S
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
 from scenarios.random_routes import Length, random_scenario
 from sim_configs.load import StackConfig, load_rig, load_stack
 
+Driver = Path | str
+"""The weights of a network, or LABELS or EXPERT."""
+
 Decide = Callable[[SensorFrame], ControlCommand | None]
 
 HELD_BACK = "Town02,Town10HD"
-LABELS = "labels"
+LABELS, EXPERT = "labels", "expert"
 
 SEED = 7001
 """Of the routes; no data set of the project has it."""
@@ -61,10 +62,11 @@ def main() -> None:
     parser.add_argument("--routes", type=int, default=5, help="routes in each town")
     parser.add_argument("--weights", type=Path, nargs="*", default=[])
     parser.add_argument("--labels", action="store_true", help="drive with the expert's labels too")
+    parser.add_argument("--expert", action="store_true", help="let the expert drive too")
     parser.add_argument("--workers", type=int, default=1, help="drives at the same time")
     parser.add_argument("--record", type=Path, required=True)
     given = parser.parse_args()
-    drivers: list[Path | None] = [*given.weights, *([None] if given.labels else [])]
+    drivers: list[Driver] = [*given.weights, *[LABELS] * given.labels, *[EXPERT] * given.expert]
     rows = json.loads(given.record.read_text())["drives"] if given.record.exists() else []
     driven = {(row["driver"], row["drive"]) for row in rows}
     todo = [
@@ -82,9 +84,9 @@ def main() -> None:
             print(done.result(), flush=True)
 
 
-def name_of(driver: Path | None) -> str:
-    """What the record calls a network's weights, or the expert's labels."""
-    return LABELS if driver is None else driver.stem
+def name_of(driver: Driver) -> str:
+    """What the record calls a driver."""
+    return driver.stem if isinstance(driver, Path) else driver
 
 
 def scenarios(towns: Sequence[str], routes: int, vehicles: int, maps: Path | None) -> list[Scenario]:
@@ -103,21 +105,21 @@ def scenarios(towns: Sequence[str], routes: int, vehicles: int, maps: Path | Non
     return drawn
 
 
-def drive(scenario: Scenario, driver: Path | None, maps: Path | None) -> dict[str, Any]:
+def drive(scenario: Scenario, driver: Driver, maps: Path | None) -> dict[str, Any]:
     """One drive to its end: the row of the record."""
     folder = [] if maps is None else ["--maps", str(maps)]
     camera = load_rig(RIG).cameras[0]
-    rig = Rig(() if driver is None else (camera,))
+    rig = Rig((camera,) if isinstance(driver, Path) else ())
     with ServerProcess(["--map", scenario.map, *folder]) as address:
         world = CarlaWorld(address, world_spec(scenario, rig, scenario.weather), SILENCE_MAX_S)
         try:
             stack = load_stack(scenario.ego.stack)
             route = mission_route(world.lane_graph, scenario, stack.planning)
             judge = Judge(world.lane_graph, route, world.vehicle, scenario.timeout_s)
-            if driver is None:
-                decide = labelled(world, route, stack)
-            else:
+            if isinstance(driver, Path):
                 decide = imitated(make_imitation(world, route, camera.name, stack.control, driver))
+            else:
+                decide = taught(world, route, stack, follows_labels=driver == LABELS)
             end: str | None = None
             while end is None:
                 frame = world.tick()
@@ -139,19 +141,18 @@ def imitated(agent: Agent) -> Decide:
     return lambda frame: agent.step(frame).command
 
 
-def labelled(world: CarlaWorld, route: Route, stack: StackConfig) -> Decide:
-    """What a network without error would do: the expert's labels, followed by the agent's controllers."""
+def taught(world: CarlaWorld, route: Route, stack: StackConfig, *, follows_labels: bool) -> Decide:
+    """What the expert does, or a network without error: the expert's labels, followed as the agent follows them."""
     expert = Expert(world.lane_graph, world.vehicle, route, stack, world.truth, load_rig(RIG).cameras[0])
-    controller = Controller(world.vehicle, stack.control)
+    follower = PathFollower(world.vehicle, stack.control)
 
     def decide(frame: SensorFrame) -> ControlCommand | None:
         decision = expert.step(frame)
+        if not follows_labels:
+            return decision.command
         ego = decision.ego
         path_m = seen_from(path_points(decision.plan, route), Pose2D(ego.x_m, ego.y_m, ego.yaw_rad))
-        target_mps = max(decision.plan.trajectory.at(TARGET_S).speed_mps, 0.0)
-        plan = plan_along(frame.stamp, path_m, ego.speed_mps, target_mps)
-        motion = (ego.speed_mps, ego.accel_mps2, ego.yaw_rate_radps)
-        return controller.step(plan, EgoState(frame.stamp, 0.0, 0.0, 0.0, *motion, np.zeros((4, 4))))
+        return follower.step(ego, path_m, decision.target_mps)
 
     return decide
 

@@ -23,7 +23,7 @@ from torch.nn import functional
 from av_core.errors import ConfigError
 from perception.imitation.groups import GROUPS, group_of
 from perception.imitation.network import ImitationNetwork, NetworkShape, chosen_speed, speed_shares, to_input
-from perception.imitation.samples import decode, drive_files, read_samples
+from perception.imitation.samples import HEIGHT_PX, WIDTH_PX, decode, drive_files, no_samples, read_samples
 from perception.imitation.weights import save_weights
 
 HELD_BACK_EVERY = 10
@@ -49,7 +49,9 @@ WARM_UP = 0.03
 """Part of the training in which the learning rate rises."""
 
 DECAY = 0.02
-DECODERS = 4
+DECODERS, DECODED_AT_ONCE = 4, 512
+"""Threads that decode pictures, and how many pictures go to the device together."""
+
 KEEP_S = 60.0
 """Time between two states on disk."""
 
@@ -127,24 +129,24 @@ def load_tables(folders: tuple[Path, ...], device: torch.device, *, with_picture
 
 
 def _load(paths: list[Path], device: torch.device, with_pictures: bool) -> Table:
-    columns: dict[str, list[Any]] = {"speed_mps": [], "route_m": [], "path_m": [], "target_mps": []}
-    pictures, groups = [], []
+    drives = [samples for samples, _ in map(read_samples, paths) if len(samples)] or [no_samples()]
+    columns = {
+        name: torch.from_numpy(np.concatenate([getattr(samples, name) for samples in drives])).float().to(device)
+        for name in ("speed_mps", "route_m", "path_m", "target_mps")
+    }
+    groups = np.concatenate([group_of(one.speed_mps, one.target_mps, one.path_m) for one in drives])
+    pictures = _decoded([jpeg for one in drives for jpeg in one.jpeg] if with_pictures else [], device)
+    return Table(pictures, group=torch.from_numpy(groups).to(device), **columns)
+
+
+def _decoded(jpegs: list[bytes], device: torch.device) -> torch.Tensor:
+    """The pictures (N, 3, height, width), uint8, on the device, which holds them only once meanwhile."""
+    pictures = torch.empty((len(jpegs), 3, HEIGHT_PX, WIDTH_PX), dtype=torch.uint8, device=device)
     with ThreadPoolExecutor(DECODERS) as pool:
-        for path in paths:
-            samples, _ = read_samples(path)
-            if not len(samples):
-                continue
-            for name, column in columns.items():
-                column.append(getattr(samples, name))
-            groups.append(group_of(samples.speed_mps, samples.target_mps, samples.path_m))
-            if with_pictures:
-                pictures.append(to_input(np.stack(list(pool.map(decode, samples.jpeg)))).to(device))
-    if not groups:
-        empty = torch.zeros(0)
-        return Table(empty, empty, empty, empty, empty, empty)
-    made = {name: torch.from_numpy(np.concatenate(column)).float().to(device) for name, column in columns.items()}
-    group = torch.from_numpy(np.concatenate(groups)).to(device)
-    return Table(torch.cat(pictures) if pictures else torch.zeros(0, device=device), group=group, **made)
+        for start in range(0, len(jpegs), DECODED_AT_ONCE):
+            some = list(pool.map(decode, jpegs[start : start + DECODED_AT_ONCE]))
+            pictures[start : start + len(some)] = to_input(np.stack(some)).to(device)
+    return pictures
 
 
 class _Run:

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from av_core.frames import vehicle_to_image, vehicle_to_map
-from av_core.types import CameraModel, Float, Plan, Pose2D, Stamp, Trajectory
-from av_stack.imitation.following import plan_along
+from av_core.types import CameraModel, EgoState, Float, Plan, Pose2D, Stamp, Trajectory, VehicleParameters
+from av_stack.imitation.following import PathFollower, plan_along
 from av_stack.imitation.geometry import beside, mounted_beside, path_points, seen_from
+from control import ControlConfig
 from perception.imitation.samples import PATH_AHEAD_M, TARGET_S
 from planning import find_route
 from tests.planning.lanes_by_hand import chain
@@ -18,6 +19,7 @@ from tests.planning.lanes_by_hand import chain
 AHEAD = np.array(PATH_AHEAD_M)
 CAMERA = CameraModel("front", 256, 144, math.radians(90.0), 3.0, 0.1, 1.7, math.radians(4.0))
 STAMP = Stamp(0, 0.0)
+CAR = VehicleParameters(4.8, 1.9, 1.5, 2.9, 1.4, 1.22, 1800.0)
 
 
 def bend(straight_m: float, radius_m: float, s_m: Float) -> Float:
@@ -98,3 +100,16 @@ def test_the_target_speed_becomes_a_motion() -> None:
     assert stopping.curve.length_m == pytest.approx(0.25, abs=0.05)
     emergency = plan_along(STAMP, path, 10.0, 0.0).trajectory
     assert emergency.at(0.0).accel_mps2 == pytest.approx(-10.0 / TARGET_S)
+
+
+def test_the_follower_makes_up_for_a_car_that_is_slower_than_its_pedals_say() -> None:
+    control = ControlConfig()
+    follower = PathFollower(CAR, control)
+    path = np.stack([AHEAD, 0.0 * AHEAD], axis=1)
+    speed_mps = 6.0
+    for tick in range(120):
+        ego = EgoState(Stamp(tick, tick * control.step_s), 0.0, 0.0, 0.0, speed_mps, 0.0, 0.0, np.zeros((4, 4)))
+        command = follower.step(ego, path, 8.0)
+        pedals_mps2 = 5.0 * max(command.throttle - 0.3, 0.0) / 0.7 - 8.0 * command.brake
+        speed_mps += (pedals_mps2 - 1.0) * control.step_s  # it climbs: 1 m/s2 that no table knows
+    assert speed_mps == pytest.approx(8.0, abs=0.15)
