@@ -52,13 +52,16 @@ DECAY = 0.02
 DECODERS, DECODED_AT_ONCE = 4, 512
 """Threads that decode pictures, and how many pictures go to the device together."""
 
+MEASURED_EVERY = 4
+"""Epochs between two measurements on the drives held back; the last epoch is measured too."""
+
 KEEP_S = 60.0
 """Time between two states on disk."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
-    """Options of a run. With `hours` it ends after that time instead of after `epochs`."""
+    """Options of a run. With `hours` it ends after that time, loading included, instead of after `epochs`."""
 
     data: tuple[Path, ...]
     out: Path
@@ -101,14 +104,16 @@ def train(spec: TrainingSpec, tell: Callable[[float, str], None]) -> Path:
     `tell(fraction, figures)` is called after each epoch and now and then within it. The curves are in `training.json`.
     Raises ConfigError where `spec.out` holds a run with other options, or there is no drive to learn from.
     """
+    begun_s = time.monotonic()
     spec.out.mkdir(parents=True, exist_ok=True)
     device = torch.device(spec.device)
     learnt, held_back = load_tables(spec.data, device, with_pictures=not spec.is_blind)
-    run = _Run(spec, device, learnt)
+    run = _Run(spec, device, learnt, begun_s)
     run.resume()
     while not run.is_over:
         run.epoch(tell)
-        run.note(measure(run.network, held_back, spec.batch) if len(held_back) else {})
+        is_measured = len(held_back) > 0 and (run.epochs % MEASURED_EVERY == 0 or run.is_over)
+        run.note(measure(run.network, held_back, spec.batch) if is_measured else {})
         run.keep()
         tell(run.fraction, run.told())
     weights = spec.out / "imitation.pt"
@@ -152,7 +157,7 @@ def _decoded(jpegs: list[bytes], device: torch.device) -> torch.Tensor:
 class _Run:
     """One training run: network, optimizer, and what is written down."""
 
-    def __init__(self, spec: TrainingSpec, device: torch.device, table: Table) -> None:
+    def __init__(self, spec: TrainingSpec, device: torch.device, table: Table, begun_s: float) -> None:
         self._spec, self._device, self._table = spec, device, table
         torch.manual_seed(spec.seed)
         layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
@@ -163,8 +168,8 @@ class _Run:
         self._chances = balanced(table.group)
         self._class_weight = class_weights(table.target_mps)
         self._steps = max(len(table) // spec.batch, 1)
-        self._epochs, self._spent_s = 0, 0.0
-        self._started = self._kept = time.monotonic()
+        self.epochs, self._spent_s = 0, 0.0
+        self._started = self._kept = begun_s
         self._curves: list[dict[str, Any]] = []
         self._losses: list[torch.Tensor] = []  # (2,) each, on the device: to read one waits for its step
 
@@ -173,7 +178,7 @@ class _Run:
         """How much of the training is done."""
         if self._spec.hours is not None:
             return min((self._spent_s + time.monotonic() - self._started) / (3600.0 * self._spec.hours), 1.0)
-        return min(self._epochs / self._spec.epochs, 1.0)
+        return min(self.epochs / self._spec.epochs, 1.0)
 
     @property
     def is_over(self) -> bool:
@@ -193,7 +198,7 @@ class _Run:
             self._losses.append(self._step(rows))
             if step % 20 == 19:
                 tell(now, self.told())
-        self._epochs += 1
+        self.epochs += 1
 
     def _batches(self) -> Iterator[torch.Tensor]:
         for _ in range(self._steps):
@@ -247,7 +252,7 @@ class _Run:
         """Add this epoch to the curves."""
         path, speed = torch.stack(self._losses).mean(dim=0).tolist() if self._losses else (0.0, 0.0)
         seconds = round(self._spent_s + time.monotonic() - self._started, 1)
-        row = {"epoch": self._epochs, "seconds": seconds, "path_loss": path, "speed_loss": speed}
+        row = {"epoch": self.epochs, "seconds": seconds, "path_loss": path, "speed_loss": speed}
         self._curves.append(row | measured)
         record = {
             "options": self._spec.plain(),
@@ -267,11 +272,11 @@ class _Run:
         path, speed = torch.stack(self._losses[-20:]).mean(dim=0).tolist()
         held = self._curves[-1].get("path_error_m") if self._curves else None
         tail = f", held back {held:.2f} m" if held is not None else ""
-        return f"{self._epochs} epochs: path {path:.3f}, speed {speed:.3f}{tail}"
+        return f"{self.epochs} epochs: path {path:.3f}, speed {speed:.3f}{tail}"
 
     def keep(self) -> None:
         """Write the state, at most every `KEEP_S` and at the end; it is on disk whole or not at all."""
-        if not self.is_over and time.monotonic() - self._kept < KEEP_S and self._epochs > 1:
+        if not self.is_over and time.monotonic() - self._kept < KEEP_S and self.epochs > 1:
             return
         self._kept = time.monotonic()
         state = {
@@ -280,7 +285,7 @@ class _Run:
             "optimizer": self._optimizer.state_dict(),
             "rng": self._rng.bit_generator.state,
             "noise": self._noise.get_state(),
-            "epochs": self._epochs,
+            "epochs": self.epochs,
             "spent_s": self._spent_s + time.monotonic() - self._started,
             "curves": self._curves,
         }
@@ -300,7 +305,7 @@ class _Run:
         self._optimizer.load_state_dict(state["optimizer"])
         self._rng.bit_generator.state = state["rng"]
         self._noise.set_state(state["noise"])
-        self._epochs, self._spent_s, self._curves = state["epochs"], state["spent_s"], state["curves"]
+        self.epochs, self._spent_s, self._curves = state["epochs"], state["spent_s"], state["curves"]
 
 
 def schedule(fraction: float) -> float:
