@@ -196,9 +196,10 @@ def check(
 
 
 def check_near(found: torch.Tensor, wanted: torch.Tensor, relative: torch.Tensor) -> None:
-    """Float32 within `relative` of the exact result; other types within one unit in the last place, or `relative`.
+    """Float32 within `relative` of the exact result; other types within one unit in the last place.
 
-    NaN and infinities are equal.
+    Where `relative` is as large as a unit, other types may be off by both: by `relative` before they are rounded, and
+    by half a unit from there. NaN and infinities are equal.
     """
     element = next(one for one in (FLOAT32, FLOAT16, BFLOAT16) if getattr(torch, one.name) == found.dtype)
     rounded = wanted.to(found.dtype)
@@ -208,10 +209,16 @@ def check_near(found: torch.Tensor, wanted: torch.Tensor, relative: torch.Tensor
     off = torch.where(special, 0.0, (found.double() - wanted).abs())
     allowed = relative
     if element != FLOAT32:
-        exponent = torch.floor(torch.log2(wanted.abs().clamp_min(1e-300))).clamp_min(LEAST_EXPONENT[element])
-        allowed = torch.maximum(1.001 * torch.exp2(exponent - MANTISSA_BITS[element]), relative)
+        before_rounding = _unit(element, wanted.abs() + relative)
+        allowed = torch.maximum(1.001 * _unit(element, wanted), relative + 0.5 * before_rounding)
     worst = (off / allowed.clamp_min(1e-300)).nan_to_num(0.0)
     assert bool((torch.where(special, 0.0, worst) <= 1.0).all()), f"error {float(worst.max()):.3g} of what is allowed"
+
+
+def _unit(element: Element, x: torch.Tensor) -> torch.Tensor:
+    """The unit in the last place of a number in that type."""
+    exponent = torch.floor(torch.log2(x.abs().clamp_min(1e-300))).clamp_min(LEAST_EXPONENT[element])
+    return torch.exp2(exponent - MANTISSA_BITS[element])
 
 
 def _allowed(

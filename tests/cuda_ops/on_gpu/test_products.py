@@ -99,7 +99,9 @@ def test_integers_have_scales_and_exact_sums() -> None:
 def check_scales(operator: Any, ladder: Ladder, version: Version, a: Any, b: Any) -> None:
     """Each combination of scales, in both layouts of `b`, is near the product in double precision."""
     rows, columns = a.shape[0], b.shape[1]
-    of_rows, of_columns = torch.rand(rows, device="cuda") + 0.5, torch.rand(columns, device="cuda") + 0.5
+    of_rows, of_columns = (
+        cases.draw(3 + i, FLOAT32, n, device="cuda").abs() + 0.5 for i, n in enumerate((rows, columns))
+    )
     exact, terms = a.double() @ b.double(), a.double().abs() @ b.double().abs()
     for scale_a, scale_b in ((of_rows, of_columns), (of_rows[-1:], of_columns), (of_rows, None), (None, of_columns[0])):
         factor = torch.ones((1, 1), device="cuda", dtype=torch.float64)
