@@ -288,6 +288,11 @@ COUNTERS = 126
 """Control words for tiles whose depth is shared."""
 LINES = 187
 """Lines of boxes that begin at no multiple of 32 bytes, of which as many come in the time of a step of 128 x 256."""
+WIDE_PAIRS = Shape(128, 224, 2)
+WIDE_PAIRS_STEP = 0.9
+"""The time of a step of such tiles, in steps of 128 x 256, where products are large."""
+WIDE_PAIRS_GAIN, WIDE_PAIRS_DEPTH = 0.95, 1024
+"""The part of version 6's time below which such tiles are worth it, and the depth from which on."""
 
 
 def time_of_shape(problem: Problem, shape: Shape) -> float:
@@ -318,18 +323,29 @@ def shape_for(problem: Problem) -> Shape:
     if _is_shared(problem):
         found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
         return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
-    small, square, pairs = Shape(64, 64), Shape(128, 128), Shape(128, 224, 2)
+    small, square = Shape(64, 64), Shape(128, 128)
     if small.tiles(problem) <= PROCESSORS and min(problem.rows, problem.columns) <= 2 * BOX:
         return small
     if _is_split(problem):
         most = min(4, PROCESSORS // square.tiles(problem), ceil_div(problem.depth, BOX))
         return Shape(128, 128, 1, max(1, most))
-    return pairs
+    return WIDE_PAIRS
 
 
 def _is_split(problem: Problem) -> bool:
     """Whether it is worth it to share the depth of few tiles."""
     return _time_of_split(problem, split_for(problem)) < time_of_tile(problem, tile_for(problem), ROWS)
+
+
+def _fills_with_pairs(problem: Problem) -> bool:
+    """Whether tiles of 128 x 224 fill the last round so much better that they are faster than version 6's."""
+    rounds = ceil_div(WIDE_PAIRS.tiles(problem), PROCESSORS)
+    time = rounds * (ceil_div(problem.depth, BOX) * WIDE_PAIRS_STEP + STEPS_OF_END)
+    return (
+        problem.depth >= WIDE_PAIRS_DEPTH
+        and rounds > 2
+        and time < WIDE_PAIRS_GAIN * time_of_tile(problem, tile_for(problem), ROWS)
+    )
 
 
 def shapes(rule: Callable[[Problem], Shape] = shape_for) -> Launch:
@@ -447,10 +463,9 @@ def _fits_padded(problem: Problem) -> bool:
 
 def _preferred(problem: Problem) -> int:
     if fits_engine(problem):
-        # Version 10 is faster for most of these: but its tests did not end after its last change.
-        if _is_shared(problem):
-            return 7
-        return 8 if _is_split(problem) else 6
+        shape = shape_for(problem)
+        has_small_tiles = shape.rows == BOX or shape.parts > 1
+        return 10 if _is_shared(problem) or has_small_tiles or _fills_with_pairs(problem) else 6
     if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
         return 9
     return 3 if problem.architecture >= 80 else 1

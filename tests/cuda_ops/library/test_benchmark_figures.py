@@ -141,8 +141,8 @@ def test_odd_products_are_held_against_cublas_together() -> None:
 
     rows = [
         row(4104, 4104, 4104, "torch", 100.0),
-        row(4104, 4104, 4104, "v7", 200.0),
-        row(4096, 64, 4096, "v6", 10.0),
+        row(4104, 4104, 4104, "v10", 200.0),
+        row(4096, 64, 4096, "v10", 10.0),
     ]
     rows += [row(4096, 64, 4096, "torch", 20.0), row(8192, 8192, 8192, "torch", 9.0), row(8192, 8192, 8192, "v6", 3.0)]
     found = goals.ragged_sentence([{"rows": rows}])

@@ -155,8 +155,10 @@ def test_the_default_version_of_a_half_precision_product_goes_by_its_size_and_it
         return MATMUL_HALF.choose(Problem(BFLOAT16, rows, columns, lanes, architecture, depth=depth)).name
 
     assert chosen(4096, 4096, 4096) == "persistent"
-    assert chosen(512, 512, 16384) == "split"
-    assert chosen(1032, 2056, 4104) == "cluster"  # lines begin at multiples of 16 bytes, not of 32
+    assert chosen(512, 512, 16384) == "shapes"  # few tiles share their depth
+    assert chosen(1032, 2056, 4104) == "shapes"  # lines begin at multiples of 16 bytes, not of 32
+    assert chosen(64, 4096, 4096) == "shapes"
+    assert chosen(5120, 5120, 5120) == "shapes"  # tiles of 128 x 224 fill the last round
     assert chosen(4095, 4095, 4095, 1) == "padded"
     assert chosen(33, 31, 77, 1) == "mma"
     assert [chosen(4096, 4096, 4096, 8, architecture) for architecture in (75, 80, 100)] == ["naive", "mma", "mma"]
