@@ -285,7 +285,7 @@ SHAPES = (
 """Rows and columns of the tiles of version 10."""
 PARTS = (1, 2, 3, 4, 6, 8)
 COUNTERS = 126
-"""Control words for tiles whose depth is shared."""
+"""Control words, one for each tile whose depth is shared."""
 LINES = 187
 """Lines of boxes that begin at no multiple of 32 bytes, of which as many come in the time of a step of 128 x 256."""
 WIDE_PAIRS = Shape(128, 224, 2)
@@ -309,7 +309,13 @@ def shapes_for(problem: Problem, blocks: Sequence[int] = (1, 2)) -> list[Shape]:
     """The shapes with which version 10 can run the problem."""
     steps = ceil_div(problem.depth, BOX)
     made = [Shape(*size, block, parts) for size in SHAPES for block in blocks for parts in PARTS if parts <= steps]
-    return [one for one in made if one.parts == 1 or one.tiles(problem) * one.parts <= min(PROCESSORS, COUNTERS)]
+    return [one for one in made if one.parts == 1 or _can_share(one, problem)]
+
+
+def _can_share(shape: Shape, problem: Problem) -> bool:
+    """Whether there is a counter for each tile, and all parts of all tiles run at once."""
+    tiles = shape.tiles(problem)
+    return tiles <= COUNTERS and tiles * shape.parts <= PROCESSORS
 
 
 def _is_shared(problem: Problem) -> bool:

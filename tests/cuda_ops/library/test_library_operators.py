@@ -17,7 +17,14 @@ from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import MATMUL_HALF, shape_for, split_for, tile_for  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import (  # noqa: E402
+    MATMUL_HALF,
+    Shape,
+    shape_for,
+    shapes_for,
+    split_for,
+    tile_for,
+)
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
 from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402
@@ -177,6 +184,17 @@ def test_small_half_precision_products_take_small_tiles() -> None:
         (64, 64, 1, 1),
         (128, 128, 1, 4),
     ]
+
+
+def test_parts_of_a_depth_may_fill_all_processors() -> None:
+    """As 128 blocks of 132, with one counter for each of 16 or 32 tiles; but not where tiles outnumber counters."""
+    problem = Problem(BFLOAT16, 512, 512, 8, 90, depth=16384)
+    made = shapes_for(problem)
+    assert {Shape(128, 128, 1, 8), Shape(64, 128, 2, 4)} <= set(made)
+    assert all(one.tiles(problem) * one.parts <= 132 for one in made if one.parts > 1)
+    wide = Problem(BFLOAT16, 128, 128 * 64, 8, 90, depth=4096)
+    assert Shape(64, 64).tiles(wide) == 256
+    assert all(one.parts == 1 for one in shapes_for(wide) if (one.rows, one.columns) == (64, 64))
 
 
 def test_linear_takes_the_place_of_torchs_layer() -> None:
