@@ -1,7 +1,7 @@
 """Times layers in the 2:4 pattern against dense ones: `python -m benchmarks.gpu.sparse --out DIR` writes sparse.json.
 
 A convolution becomes a product of its weight, (out, kernel x in), and the rows of its input, (pixels, kernel x in). For
-each layer of the detectors, and for a large product for comparison, four ways in fp16 with equal results:
+each layer of the detectors, and for large products for comparison, four ways in fp16 with equal results:
 
 * `conv_us`: torch's dense convolution;
 * `dense_us`: the dense product of rows that are there already;
@@ -9,7 +9,8 @@ each layer of the detectors, and for a large product for comparison, four ways i
 * `rows_us`: making the rows, which a kernel that reads the picture itself would not need; nothing for 1x1.
 
 Times are those of a call in a replayed graph (`benchmarks/gpu/timing.py`); where a call cannot be captured, both sides
-are called from Python instead. A layer that a library's kernels do not take is listed with the reason.
+are called from Python instead. A layer that a library's kernels do not take is listed with the reason. Layers of equal
+shapes are timed once.
 """
 
 from __future__ import annotations
@@ -31,8 +32,8 @@ from perception.networks.sparsity import is_two_of_four, sparse_layers, two_of_f
 
 BATCHES = (1, 16)
 CALLS = 10
-LARGE_PRODUCT = (4096, 4096, 4096)
-"""Rows, outputs and depth of the product for comparison."""
+LARGE_PRODUCTS = ((4096, 4096, 4096), (8192, 8192, 8192))
+"""Rows, outputs and depth of the products for comparison."""
 
 LIBRARIES = {
     "CUTLASS": "SparseSemiStructuredTensorCUTLASS",
@@ -164,8 +165,7 @@ def _check(found: torch.Tensor, wanted: torch.Tensor) -> None:
         raise SystemExit(f"gpu.sparse: a result is off by {off:.2e}")
 
 
-def large_product() -> dict[str, Any]:
-    rows, out, depth = LARGE_PRODUCT
+def large_product(rows: int, out: int, depth: int) -> dict[str, Any]:
     x = torch.randn((rows, depth), device="cuda").half()
     weight = torch.randn((out, depth, 1, 1), device="cuda") / depth**0.5
     weight = (weight * two_of_four(weight.abs())).half().flatten(1)
@@ -183,16 +183,27 @@ def main() -> None:
     record: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
     given.out.mkdir(parents=True, exist_ok=True)
     with torch.no_grad():
-        record["large product"] = large_product()
-        print(record["large product"], flush=True)
+        record["large products"] = []
+        for sizes in LARGE_PRODUCTS:
+            record["large products"].append(large_product(*sizes))
+            print(record["large products"][-1], flush=True)
+            _save(record, given.out)
         record["layers"] = {}
         for weights in given.weights:
+            of_layers = shapes(weights)
             for batch in BATCHES:
                 layers = record["layers"].setdefault(f"{weights.stem}, batch {batch}", {})
-                for name, shape in shapes(weights).items():
-                    layers[name] = measure(shape, batch)
-                    print(weights.stem, batch, name, layers[name], flush=True)
-                (given.out / "sparse.json").write_text(json.dumps(record, indent=1) + "\n")
+                timed: dict[Shape, dict[str, Any]] = {}
+                for name, shape in of_layers.items():
+                    if shape not in timed:
+                        timed[shape] = measure(shape, batch)
+                        print(weights.stem, batch, name, timed[shape], flush=True)
+                    layers[name] = timed[shape]
+                    _save(record, given.out)
+
+
+def _save(record: dict[str, Any], folder: Path) -> None:
+    (folder / "sparse.json").write_text(json.dumps(record, indent=1) + "\n")
 
 
 if __name__ == "__main__":
