@@ -6,10 +6,20 @@ It is not in the catalogue, whose operators take flat arrays, rows or matrices: 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Problem, Version, Window
-from cuda_ops.library.matmul_half.ladder import BOX, HALF, ROWS, Tile, fits_engine, tile_for
+from cuda_ops.library.matmul_half.ladder import (
+    BOX,
+    HALF,
+    ROWS,
+    TILES,
+    Tile,
+    fits_engine,
+    products_of_tile,
+    time_of_tile,
+)
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
 
 PATCH_WIDE = 8
@@ -23,9 +33,26 @@ def _window(problem: Problem) -> Window:
     return problem.window
 
 
+TRIED = tuple(tile for tile in TILES if tile.columns != 128)
+"""The tiles in which convolutions have run on a GPU."""
+
+
+def tile_of_columns(problem: Problem) -> Tile:
+    """The fastest tile for the matrix of windows; where memory is the limit with several, that with fewest products."""
+    return min(TRIED, key=lambda tile: (time_of_tile(problem, tile, ROWS), products_of_tile(problem, tile, ROWS)))
+
+
+def tile_of_patches(problem: Problem) -> Tile:
+    """The fastest tile for pictures: no matrix of windows comes from memory, so the products are the limit."""
+    one = _window(problem)
+    steps = one.taps_high * one.taps_wide * ceil_div(one.channels, BOX)
+    made = replace(problem, rows=patches(one) * BOX, depth=steps * BOX)
+    return min(TRIED, key=lambda tile: products_of_tile(made, tile, ROWS))
+
+
 def _columns(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
     x, weight, bias, out, windows = arrays
-    one, tile, name = _window(problem), tile_for(problem), problem.element.cuda
+    one, tile, name = _window(problem), tile_of_columns(problem), problem.element.cuda
     pictures = [I32(size) for size in (one.pictures, one.height, one.width, one.channels, one.taps_high, one.taps_wide)]
     packs = problem.rows * problem.depth // 8
     launcher.launch(
@@ -59,7 +86,7 @@ def patches(window: Window) -> int:
     return window.pictures * ceil_div(window.width, PATCH_WIDE) * ceil_div(window.height, BOX // PATCH_WIDE)
 
 
-def implicit(rule: Callable[[Problem], Tile] = tile_for) -> Callable[[Launcher, Problem, Sequence[Any]], None]:
+def implicit(rule: Callable[[Problem], Tile] = tile_of_patches) -> Callable[[Launcher, Problem, Sequence[Any]], None]:
     """Launch rule of version 2."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:

@@ -119,11 +119,15 @@ def _memory_steps(problem: Problem) -> float:
     return problem.batch.count * moved * problem.element.size_bytes / BYTES_OF_STEP
 
 
-def time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
-    """The time of the product in clusters of `rows` rows, in steps of the largest tile."""
+def products_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
+    """The time of the products alone, in clusters of `rows` rows, in steps of the largest tile."""
     rounds = ceil_div(_blocks(problem, rows, tile.columns) * (rows // ROWS), PROCESSORS)
-    products = ceil_div(problem.depth, BOX) * TILES[tile]
-    return max(rounds * (products + STEPS_OF_END), _memory_steps(problem) + STEPS_OF_END)
+    return rounds * (ceil_div(problem.depth, BOX) * TILES[tile] + STEPS_OF_END)
+
+
+def time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
+    """The same with the time in which the matrices come from memory, if that is longer."""
+    return max(products_of_tile(problem, tile, rows), _memory_steps(problem) + STEPS_OF_END)
 
 
 def tile_for(problem: Problem, rows: int = ROWS) -> Tile:

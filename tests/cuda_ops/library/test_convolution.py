@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.errors import CudaOpsError  # noqa: E402
-from cuda_ops.library.convolve.ladder import CONVOLVE, patches  # noqa: E402
+from cuda_ops.library.convolve.ladder import CONVOLVE, patches, tile_of_columns, tile_of_patches  # noqa: E402
 from cuda_ops.library.convolve.op import convolve  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, Problem, Version, Window  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
@@ -46,6 +46,22 @@ def test_patches_cover_the_picture() -> None:
     assert patches(WINDOW) == 25
     assert patches(Window(2, 9, 17, 8, 1, 1)) == 12
     assert not any(version.can_run(Problem(BFLOAT16, 64, 64, 8, 90, depth=64)) for version in CONVOLVE.versions)
+
+
+@pytest.mark.parametrize(
+    ("channels", "size", "of_columns", "of_patches"),
+    [(64, 160, 64, 64), (128, 80, 192, 192), (256, 40, 256, 256), (512, 20, 256, 192)],
+)
+@pytest.mark.parametrize("taps", [1, 3, 5])
+def test_a_tile_is_as_narrow_as_the_result(
+    channels: int, size: int, of_columns: int, of_patches: int, taps: int
+) -> None:
+    """However long the matrix of windows would take to come from memory."""
+    window = Window(16, size, size, channels, taps, taps)
+    rows, depth = 16 * size * size, channels * taps * taps
+    problem = Problem(BFLOAT16, rows, channels, 8, 90, depth=depth, b_is_transposed=True, window=window)
+    assert tile_of_columns(problem).columns == of_columns
+    assert tile_of_patches(problem).columns == of_patches
 
 
 @pytest.mark.parametrize("version", CONVOLVE.versions, ids=lambda version: version.name)

@@ -20,7 +20,15 @@ from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
 pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
-SIZES = ((1, 64, 8, 8, 64), (2, 72, 13, 21, 136), (3, 8, 5, 3, 8), (1, 256, 40, 40, 256), (2, 128, 33, 80, 520))
+SIZES = (
+    (1, 64, 8, 8, 64),
+    (2, 72, 13, 21, 136),
+    (3, 8, 5, 3, 8),
+    (1, 256, 40, 40, 256),
+    (2, 128, 33, 80, 520),
+    (4, 8, 80, 80, 256),
+    (8, 8, 80, 80, 144),
+)
 """Pictures, channels, height, width and channels of the result."""
 
 
