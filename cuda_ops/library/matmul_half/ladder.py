@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -288,6 +288,8 @@ SHAPES = (
 )
 """Rows and columns of the tiles of version 10."""
 PARTS = (1, 2, 3, 4, 6, 8)
+PARTS_MAX, SHARING_BLOCKS = 4, 108
+"""Most parts of a depth, and most blocks that share depths: with more, it takes longer to join the sums (H100)."""
 COUNTERS = 126
 """Control words, one for each tile whose depth is shared."""
 LINES = 187
@@ -333,13 +335,20 @@ def shape_for(problem: Problem) -> Shape:
     if _is_shared(problem):
         found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
         return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
-    small, square = Shape(64, 64), Shape(128, 128)
+    small = Shape(64, 64)
     if small.tiles(problem) <= PROCESSORS and min(problem.rows, problem.columns) <= 2 * BOX:
         return small
-    if _is_split(problem):
-        most = min(4, PROCESSORS // square.tiles(problem), ceil_div(problem.depth, BOX))
-        return Shape(128, 128, 1, max(1, most))
-    return WIDE_PAIRS
+    return _shared_depth(problem) if _is_split(problem) else WIDE_PAIRS
+
+
+def _shared_depth(problem: Problem) -> Shape:
+    """The shape with which the depth of few tiles is shared: the smaller one, if several blocks can share it."""
+    steps = ceil_div(problem.depth, BOX)
+    for shape in (Shape(64, 128), Shape(128, 128)):
+        parts = min(PARTS_MAX, SHARING_BLOCKS // shape.tiles(problem), steps)
+        if parts > 1:
+            break
+    return replace(shape, parts=max(1, parts))
 
 
 def _is_split(problem: Problem) -> bool:

@@ -178,11 +178,12 @@ def test_small_half_precision_products_take_small_tiles() -> None:
     sizes = ((4096, 4096), (1536, 1536), (512, 4096), (1024, 1024))
     assert [tile_for(problem(*size, 4096)).columns for size in sizes] == [256, 192, 128, 64]
     assert split_for(problem(512, 512, 16384)).blocks == 4
-    shapes = [shape_for(problem(*size)) for size in ((4104, 4104, 4104), (64, 4096, 4096), (512, 512, 16384))]
-    assert [(one.rows, one.columns, one.blocks, one.parts) for one in shapes] == [
-        (192, 192, 2, 1),
-        (64, 64, 1, 1),
-        (128, 128, 1, 4),
+    shared = ((4104, 4104, 4104), (64, 4096, 4096), (512, 512, 16384), (1024, 512, 8192))
+    assert [shape_for(problem(*size)) for size in shared] == [
+        Shape(192, 192, 2),
+        Shape(64, 64),
+        Shape(64, 128, parts=3),
+        Shape(128, 128, parts=3),
     ]
 
 
