@@ -10,13 +10,12 @@ each layer of the detectors, and for large products for comparison, four ways in
 
 Times are those of a call in a replayed graph (`benchmarks/gpu/timing.py`); where a call cannot be captured, both sides
 are called from Python instead. A layer that a library's kernels do not take is listed with the reason. Layers of equal
-shapes are timed once.
+shapes are timed once, and have one row, with the name of the first and their number.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from benchmarks.gpu.library import records
 from benchmarks.gpu.timing import eager_in_turn, warm
 from perception.detection.weights import COMPACT, COMPACT_SIZE_PX, LARGE
 from perception.networks.detectors import folded_detector
@@ -172,6 +172,21 @@ def large_product(rows: int, out: int, depth: int) -> dict[str, Any]:
     return products(x, weight, x.float() @ weight.float().T)
 
 
+def row_of(
+    found: dict[str, Any], weights: str = "", batch: int = 0, layer: str = "", layers: int = 0
+) -> dict[str, Any]:
+    """What was found of one product, or of the layers of one shape, as a row with the same names whatever was taken."""
+    sizes = ("pixels", "out", "depth", "conv_us", "rows_us", "dense_us")
+    row = {"weights": weights, "batch": batch, "layer": layer, "layers": layers} | {
+        name: found.get(name) for name in sizes
+    }
+    for library in LIBRARIES:
+        of_library = found[library]
+        row |= {f"{library} us": of_library.get("sparse_us"), f"{library} times as fast": of_library.get("speed_up")}
+        row[f"{library} note"] = of_library.get("not_taken") or of_library.get("not_captured") or ""
+    return row
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--out", type=Path, default=Path("out/bench"))
@@ -180,30 +195,25 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("gpu.sparse: torch sees no GPU")
     torch.manual_seed(0)
-    record: dict[str, Any] = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    machine = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__}
+    record: dict[str, Any] = {"machine": machine, "rows": []}
     given.out.mkdir(parents=True, exist_ok=True)
+
+    def add(row: dict[str, Any]) -> None:
+        record["rows"].append(row)
+        print(row, flush=True)
+        (given.out / "sparse.json").write_text(records.text(record))
+
     with torch.no_grad():
-        record["large products"] = []
         for sizes in LARGE_PRODUCTS:
-            record["large products"].append(large_product(*sizes))
-            print(record["large products"][-1], flush=True)
-            _save(record, given.out)
-        record["layers"] = {}
+            add(row_of(large_product(*sizes)))
         for weights in given.weights:
-            of_layers = shapes(weights)
+            named: dict[Shape, list[str]] = {}
+            for name, shape in shapes(weights).items():
+                named.setdefault(shape, []).append(name)
             for batch in BATCHES:
-                layers = record["layers"].setdefault(f"{weights.stem}, batch {batch}", {})
-                timed: dict[Shape, dict[str, Any]] = {}
-                for name, shape in of_layers.items():
-                    if shape not in timed:
-                        timed[shape] = measure(shape, batch)
-                        print(weights.stem, batch, name, timed[shape], flush=True)
-                    layers[name] = timed[shape]
-                    _save(record, given.out)
-
-
-def _save(record: dict[str, Any], folder: Path) -> None:
-    (folder / "sparse.json").write_text(json.dumps(record, indent=1) + "\n")
+                for shape, names in named.items():
+                    add(row_of(measure(shape, batch), weights.stem, batch, names[0], len(names)))
 
 
 if __name__ == "__main__":

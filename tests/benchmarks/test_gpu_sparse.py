@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.gpu.sparse import input_rows, weight_rows
+from benchmarks.gpu.library import records
+from benchmarks.gpu.sparse import input_rows, row_of, weight_rows
 from perception.networks.sparsity import two_of_four
 
 
@@ -23,3 +24,12 @@ def test_the_pattern_runs_along_the_rows_of_the_weight() -> None:
     weight = torch.rand((6, 8, 3, 3), generator=torch.Generator().manual_seed(1)) + 0.1
     rows = weight_rows(weight * two_of_four(weight))
     assert ((rows.reshape(6, -1, 4) != 0).sum(dim=2) == 2).all()
+
+
+def test_a_row_says_why_a_library_has_no_time() -> None:
+    sizes = {"pixels": 64, "out": 32, "depth": 128, "dense_us": 4.0}
+    taken = sizes | {"CUTLASS": {"not_taken": "not this GPU"}, "cuSPARSELt": {"sparse_us": 2.0, "speed_up": 2.0}}
+    row = row_of(taken, "detector", 16, "model.1", 3)
+    assert (row["cuSPARSELt us"], row["cuSPARSELt times as fast"], row["cuSPARSELt note"]) == (2.0, 2.0, "")
+    assert (row["CUTLASS us"], row["CUTLASS note"]) == (None, "not this GPU")
+    assert records.opened(records.text({"rows": [row, row_of(taken)]}))["rows"] == [row, row_of(taken)]
