@@ -50,13 +50,17 @@ def undecided(found: LatticePath) -> LatticePath:
     )
 
 
-def held_offset(start: EgoOnRoad, offset_m: float) -> LatticePath:
-    """A way that keeps an offset for some time, and leads back to the route then."""
-    hold_m = max(_HOLD_S * start.speed_mps, _HOLD_MIN_M)
-    along_m = np.array([0.0, hold_m, 2.0 * hold_m, 2.0 * hold_m + 1.0])
-    return LatticePath(
-        np.zeros(4), along_m, np.array([offset_m, offset_m, 0.0, 0.0]), np.full(4, start.speed_mps), 0.0, True
-    )
+def hold_m(speed_mps: float) -> float:
+    """The distance for which a way keeps its lane."""
+    return max(_HOLD_S * speed_mps, _HOLD_MIN_M)
+
+
+def held_lane(start: EgoOnRoad, offset_m: Float) -> LatticePath:
+    """A way along offsets (N,), one a metre, of a lane beside the route; after `hold_m` it leads to the route."""
+    along_m = np.arange(len(offset_m), dtype=np.float64)
+    share = np.clip(2.0 - along_m / hold_m(start.speed_mps), 0.0, 1.0)
+    none = np.zeros(len(offset_m))
+    return LatticePath(none, along_m, offset_m * share, none + start.speed_mps, 0.0, True)
 
 
 def back_to_lane(start: EgoOnRoad, offset_m: float) -> LatticePath:

@@ -46,7 +46,7 @@ _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 _SLOPE_MAX = 0.2
 """The ego is turned by this at most: a steeper path of the search is smoothed before it is driven."""
 
-_SLOW_MPS = 5.0
+SLOW_MPS = 5.0
 """A slower ego turns more on its way aside, while others pass it."""
 
 _BESIDE_SLOW = 0.5
@@ -173,7 +173,7 @@ def take_cells(
     The first layer begins when the ego is there.
 
     `shift_m` (CELLS,) is added to the offsets of the columns. Where it leads aside, the ego is turned, and a corner of
-    its front reaches farther: towards those that come, and in a slow ego's way also towards those that pass it.
+    its front reaches farther towards those that move.
     """
     from_s_m = start.s_m
     corner_m = body.front_m * np.clip(np.gradient(shift_m), -_SLOPE_MAX, _SLOPE_MAX)
@@ -190,11 +190,11 @@ def take_cells(
         _take(
             blocked,
             shift_m,
-            corner_m if way.is_oncoming or (way.is_moving and start.speed_mps < _SLOW_MPS) else straight_m,
+            corner_m if way.is_moving else straight_m,
             COLUMN_M,
             DURING,
             AT_END,
-            _BESIDE_SLOW if start.speed_mps < _SLOW_MPS else 0.0,
+            _BESIDE_SLOW if start.speed_mps < SLOW_MPS else 0.0,
             np.minimum(early[0], late[0]) - way.half_s_m - gap_s - body.front_m - from_s_m,
             np.maximum(early[0], late[0]) + way.half_s_m + gap_s + body.rear_m - from_s_m,
             np.minimum(early[1], late[1]) - way.half_d_m - gap_d,

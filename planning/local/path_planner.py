@@ -19,7 +19,7 @@ from planning.local.found_way import (
     SOON,
     back_to_lane,
     goes_on,
-    held_offset,
+    held_lane,
     schedule,
     undecided,
     waits_at,
@@ -28,10 +28,10 @@ from planning.local.hurry import HurryMemory, followers, update_hurry
 from planning.local.keeping_aside import beside_way, offsets_aside
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
-from planning.local.occupancy import ALONG, TIGHT, WIDE, Body, EgoOnRoad, OnRoad, is_in_line, on_road
+from planning.local.occupancy import ALONG, SLOW_MPS, TIGHT, WIDE, Body, EgoOnRoad, Gaps, OnRoad, is_in_line, on_road
 from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shifted
 from planning.local.pulling_out import PullingOut
-from planning.local.road import Beside, RoadLayout, road_layout
+from planning.local.road import Beside, RoadLayout, lanes_aside_m, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
 from planning.local.swinging_out import SwingOut, is_clear
 from planning.local.yielding import with_followers_slowing, with_yielding
@@ -161,6 +161,7 @@ class LocalPlanner:
     def __init__(self, route: Route, graph: LaneGraph, body: Body, view: FrontView | None = None) -> None:
         self._route, self._body = route, body
         self._layout: RoadLayout = road_layout(route, graph)
+        self._lanes_m = lanes_aside_m(self._layout)
         self._profile = OffsetProfile(route, self._layout, body)
         self._cells = CellBuilder(route, self._layout, body, self._profile)
         self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
@@ -215,7 +216,7 @@ class LocalPlanner:
         others = [way for way in ways if way.one.item.track_id not in let_by]
         if self._is_going(ego) and abs(ego.offset_m) > _OUT_M:
             others = with_yielding(others, ego, self._body)
-        out_m = self._pulling_out.reaches_m(ego) if pulls_out else abs(ego.offset_m)
+        out_m = self._pulling_out.reaches_m(ego) if pulls_out else self._out_of_lane_m(ego)
         if (reasons or pulls_out) and (ego.is_brisk or out_m > _OUT_M):
             others = with_followers_slowing(others, ego, self._body, out_m)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m, pulls_out)
@@ -373,19 +374,53 @@ class LocalPlanner:
         self._found += [old, new]
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start, Manoeuvre.PASS_THROUGH_NEXT_LANE):
-            is_taken = goes_on(new) and self._profile.take_over_if_gentle(new, start, rows)
-            return new if is_taken else undecided(old)
+            return (self._taken(new, road, start, rows, gaps) if goes_on(new) else None) or undecided(old)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
-        if new.is_complete and self._profile.take_over_if_gentle(new, start, rows):
-            return new
+        taken = self._taken(new, road, start, rows, gaps) if new.is_complete else None
+        if taken is not None:
+            return taken
         if old.is_complete:
             return old
         if abs(start_offset_m) > IN_LANE_M + COLUMN_M:
-            find = self._go_back if self._is_through(start) else self._stay_aside
-            return find(road, start, start_offset_m, rows) or old
+            if self._is_through(start):
+                return self._go_back(road, start, start_offset_m, rows) or old
+            return self._stay_aside(road, start, start_offset_m, rows, old) or old
         self._profile.take_over(BACK_ON_ROUTE, start, rows)
         return BACK_ON_ROUTE
+
+    def _taken(
+        self, new: LatticePath, road: RoadAhead, start: EgoOnRoad, rows: slice, gaps: Gaps
+    ) -> LatticePath | None:
+        """The way along the path that the ego makes of a new one, which is the profile then.
+
+        None where the ego cannot follow it. Where the search had no more than the gaps `ALONG` to spare, the smoothed
+        path has to be free for the turned ego, too. A slow ego takes it anyway, and one that has to change lanes.
+        """
+        before_m = self._profile.offset_m.copy()
+        if not self._profile.take_over_if_gentle(new, start, rows):
+            return None
+        if gaps is not ALONG or start.speed_mps < SLOW_MPS or self._has_to_change(start):
+            return new
+        s = start.s_m + np.arange(CELLS, dtype=np.float64)
+        along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
+        found = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=start.is_brisk)
+        if found.is_complete:
+            return found
+        self._profile.offset_m[:] = before_m
+        return None
+
+    def _out_of_lane_m(self, ego: EgoOnRoad) -> float:
+        """How far the ego is from the middle of the nearest lane, where all lanes are as wide as the route's."""
+        row = self._route.row_at(ego.s_m)
+        width_m = float(self._route.width_m[row])
+        middle_m = 0.5 * float(self._layout.left_m[row] + self._layout.right_m[row])
+        return abs((ego.offset_m - middle_m + 0.5 * width_m) % width_m - 0.5 * width_m)
+
+    def _has_to_change(self, start: EgoOnRoad) -> bool:
+        """Whether the route changes lanes soon."""
+        soon = slice(self._route.row_at(start.s_m), self._route.row_at(start.s_m + _BESIDE_CELLS) + 1)
+        return bool(self._route.is_change[soon].any())
 
     def _swing(self, road: RoadAhead, ego: EgoOnRoad) -> LatticePath | None:
         """A way that swings out around the obstacles close before the ego, which is then the profile; or None."""
@@ -416,18 +451,19 @@ class LocalPlanner:
             return is_clear(self._route.s_m[rows], self._profile.offset_m[rows], way, self._body)
         return self._profile.is_clear_of(way)
 
-    def _stay_aside(self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice) -> LatticePath | None:
-        """The way that keeps the ego as far aside as it is, and leads back then; None where it is not free either.
+    def _stay_aside(
+        self, road: RoadAhead, start: EgoOnRoad, start_offset_m: float, rows: slice, old: LatticePath
+    ) -> LatticePath | None:
+        """The way that keeps the ego in the lane where it is, and leads back then; None where the old one lasts longer.
 
         On the old path the ego would drive on into what is beside it.
         """
-        held = held_offset(start, start_offset_m)
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        aside_m = np.interp(s, start.s_m + held.along_m, held.offset_m)
-        found = search(
-            self._cells.build(road, start, aside_m, TIGHT, only_centre=True), CENTRE, start.speed_mps, self._memory
-        )
-        if not found.is_complete:
+        lanes_m = np.interp(s, self._route.s_m, self._lanes_m)
+        held = held_lane(start, start_offset_m + lanes_m - lanes_m[0])
+        along = self._cells.build(road, start, held.offset_m, TIGHT, only_centre=True)
+        found = search(along, CENTRE, start.speed_mps, self._memory)
+        if not found.is_complete and len(found.time_s) <= len(old.time_s):
             return None
         self._profile.take_over(held, start, rows)
         return found

@@ -60,6 +60,19 @@ class RoadLayout:
     right: Side
 
 
+_JUMP_M = 1.0
+"""The lane's centre moves by more than this from one point to the next only where the route's lane is another one."""
+
+
+def lanes_aside_m(layout: RoadLayout) -> Float:
+    """How far the lanes have come to the left of the route since its start, (N,) for its points.
+
+    A vehicle that stays in its lane moves so far against the route, which leads across the lanes on a lane change.
+    """
+    steps_m = np.diff(0.5 * (layout.left_m + layout.right_m), prepend=0.5 * (layout.left_m[0] + layout.right_m[0]))
+    return np.asarray(np.cumsum(np.where(np.abs(steps_m) < _JUMP_M, steps_m, 0.0)))
+
+
 def road_layout(route: Route, graph: LaneGraph) -> RoadLayout:
     """The lanes beside every point of `route`. Inside junctions, where lanes cross, there is nothing beside it."""
     count = len(route.s_m)
