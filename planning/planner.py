@@ -33,8 +33,9 @@ from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
+from planning.local.local_path import LocalPath
 from planning.local.occupancy import Body, EgoOnRoad
-from planning.local.path_planner import LocalPath, LocalPlanner
+from planning.local.path_planner import LocalPlanner
 from planning.local.road_cells import room_to_pass_m
 from planning.reference_path import Route
 from planning.route_tracker import RouteProgress, RouteTracker

@@ -1,0 +1,67 @@
+"""The local path: what `path_planner` hands to the rest of planning in one step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from av_core.types import Float, Indicator, Manoeuvre, Prediction
+from planning.reference_path import Route
+from planning.speed import Motion
+
+_INDICATED_S, _INDICATED_M = 3.0, 1.0
+"""The ego indicates when its offset changes by more than this distance in this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPath:
+    """The path that the ego drives: `route` with its curve moved to the side.
+
+    `offset_m` (N,) is how far, for the points of the route. `passed` are the track ids of those that it leads around,
+    now or soon. `prediction` has the obstacles beside the ego where they were last seen whole. The search may want the
+    ego to wait at `stop_s_m`, or to be slower for the next metres.
+
+    `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
+    those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
+    those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
+    those that stand for good. An ego that `pulls_out` comes from the side of the road. `room_m` is the gap between the
+    ego's front and the first that stands before it and that it wants to pass. Where the lane beside is an oncoming one,
+    the ego `faces_oncoming`. `alternatives` are the ways that the search found and the ego does not take: places
+    (M, 2) in the map frame.
+    """
+
+    route: Route
+    offset_m: Float
+    prediction: Prediction
+    manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
+    passed: frozenset[int] = frozenset()
+    stop_s_m: float | None = None
+    slower_mps: float | None = None
+    schedule: tuple[Float, Float] | None = None
+    met: frozenset[int] = frozenset()
+    let_by: frozenset[int] = frozenset()
+    clear_of: frozenset[int] = frozenset()
+    obstacles: frozenset[int] = frozenset()
+    pulls_out: bool = False
+    room_m: float = float("inf")
+    faces_oncoming: bool = False
+    alternatives: tuple[Float, ...] = ()
+
+    @property
+    def waits_to_pass(self) -> bool:
+        """Whether the ego waits behind what it may pass, or beside the road."""
+        return (bool(self.passed) or self.pulls_out) and not self.is_passing
+
+    @property
+    def is_passing(self) -> bool:
+        """Whether the ego drives around what stands in its way now: it neither waits nor stays in its lane."""
+        return self.schedule is not None and self.stop_s_m is None
+
+    def indicator(self, s_m: float, motion: Motion) -> Indicator:
+        """The side to which the ego moves in the next seconds, if it moves far."""
+        then_s_m = float(np.interp(_INDICATED_S, motion.time_s, motion.s_m))
+        now_m, then_m = np.interp([s_m, then_s_m], self.route.s_m, self.offset_m)
+        if abs(then_m - now_m) < _INDICATED_M:
+            return Indicator.OFF
+        return Indicator.LEFT if then_m > now_m else Indicator.RIGHT
