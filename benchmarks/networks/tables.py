@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import markdown_tables
+from benchmarks.imitation import curves
+from benchmarks.imitation import tables as imitation
 
 DOCS = Path(__file__).parents[2] / "docs" / "networks"
 DETECTORS = {"n": "YOLO26n", "s": "YOLO26s", "resnet": "ResNet detector"}
@@ -163,6 +165,11 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "zeros": ("sparse_untuned.json", pruned),
         "criteria": ("criteria_untuned.json", pruned),
         "tuned": ("pruned_tuned.json", pruned),
+    },
+    "imitation.md": {
+        "trained": ("imitation_training.json", curves.table),
+        "held back": ("imitation_held_back.json", imitation.held_back),
+        "drives": ("imitation_held_back.json", imitation.ends),
     },
     "resnet-detector.md": {"compared": ("detectors.json", compared)},
     "quantization.md": {
