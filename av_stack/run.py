@@ -24,7 +24,7 @@ from av_stack.ending import AGENT_ERROR, Ending, Server
 from av_stack.faults.fault import Fault, check_faults
 from av_stack.faults.world import FaultyWorld
 from av_stack.imitation.choice import RIG as IMITATION_RIG
-from av_stack.imitation.choice import check_imitation, make_imitation
+from av_stack.imitation.choice import check_imitation, chosen_weights, make_imitation
 from av_stack.interruption import INTERRUPTED_STATUS
 from av_stack.mission import mission_route, world_spec
 from av_stack.recording.exact.setup import EMBEDDED, DriveSetup
@@ -248,8 +248,10 @@ def _viewers(world: World, scenario: Scenario, route: Route, setup: Setup, optio
 
 def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Options) -> DriveSetup:
     """What the recording says of the drive before its first step."""
-    weights = options.weights if options.agent == IMITATION else None
-    if options.agent == STACK:
+    weights = None
+    if options.agent == IMITATION:
+        weights = chosen_weights(options.weights)
+    elif options.agent == STACK:
         weights = needed_weights(options.oracles, options.weights, options.device)
     return DriveSetup(
         map_name=world.lane_graph.name,
@@ -272,7 +274,7 @@ def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Option
 
 
 def weights_label(weights: Path | None) -> str:
-    """The name of a detector's file with a digest of its content; empty without one."""
+    """The name of a weights file with a digest of its content; empty without one."""
     if weights is None:
         return ""
     return f"{weights.name} {hashlib.sha256(weights.read_bytes()).hexdigest()[:DIGEST_CHARS]}"
@@ -287,7 +289,7 @@ def load(scenario: Scenario, options: Options) -> Setup:
     check_settings(scenario, options.rig, options.address, options.maps)
     rig_name = options.rig or scenario.ego.rig or DEFAULT_RIG[options.device]
     if options.agent == IMITATION:
-        check_imitation(options.weights, options.rig)
+        check_imitation(options.rig)
         rig_name = IMITATION_RIG
     rig = load_rig(rig_name)
     if options.rig is None and not agent.uses_cameras:
@@ -337,9 +339,9 @@ def _agent(world: World, route: Route, setup: Setup, options: Options, *, passes
 
     With `passes_end` the stack does not stop where the route ends.
     """
-    if options.agent == IMITATION and options.weights is not None:
-        camera = setup.rig.cameras[0].name
-        return make_imitation(world, route, camera, setup.stack.control, options.weights, options.device)
+    if options.agent == IMITATION:
+        camera, weights = setup.rig.cameras[0].name, chosen_weights(options.weights)
+        return make_imitation(world, route, camera, setup.stack.control, weights, options.device)
     if options.agent == STACK:
         if passes_end:
             route = continued(world.lane_graph, route, setup.stack.planning.route)

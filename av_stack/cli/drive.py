@@ -67,7 +67,7 @@ def run_command(
     weights: Annotated[
         Path | None,
         typer.Option(
-            help="Weights (.pt) of a detector, or of the imitation. Default: the detector's that are shipped."
+            help="Weights (.pt) of a detector, or with --agent imitation of its network. Default: the shipped ones."
         ),
     ] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "auto",

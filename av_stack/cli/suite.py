@@ -56,7 +56,9 @@ def suite_command(
     oracle: OracleOption = "",
     agent: AgentOption = STACK,
     agents: AgentsOption = None,
-    weights: Annotated[Path | None, typer.Option(help="Weights of --agent imitation.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of --agent imitation. Default: the shipped ones.")
+    ] = None,
     step_limit: StepLimitOption = None,
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
@@ -86,8 +88,8 @@ def suite_command(
     check_agent(agent)
     check_options_of_stack(agent, {"--oracle": oracle})
     check_weights(weights)
-    if (agent == IMITATION) != (weights is not None):
-        raise ConfigError("--agent imitation needs --weights, and no other agent has any")
+    if weights is not None and agent != IMITATION:
+        raise ConfigError(f"--weights: they are for --agent {IMITATION}, and {agent!r:.80} is another")
     if address is not None and (ray is not None or (workers or 1) > 1):
         raise ConfigError("--server: one server drives one run at a time; leave --server out, or --workers and --ray")
     folder = maps.resolve() if maps is not None else None

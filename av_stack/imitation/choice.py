@@ -9,16 +9,20 @@ from av_core.errors import ConfigError, install_hint
 from av_stack.agents.base import Agent
 from av_stack.world.base import World
 from control import ControlConfig
+from perception.imitation.shipped import SHIPPED
 from planning import Route
 
 RIG = "imitation"
 """The rig whose first camera the network sees through; it knows the pictures of no other."""
 
 
-def check_imitation(weights: Path | None, rig: str | None) -> None:
-    """Raise ConfigError where the weights or torch are missing, or it is to look through other cameras."""
-    if weights is None:
-        raise ConfigError("--agent imitation: needed is --weights; `av-stack train imitation` makes them")
+def chosen_weights(weights: Path | None) -> Path:
+    """The weights that drive: `weights`, or without them the shipped ones."""
+    return weights or SHIPPED
+
+
+def check_imitation(rig: str | None) -> None:
+    """Raise ConfigError where torch is missing, or it is to look through other cameras."""
     if rig is not None:
         raise ConfigError(f"--rig {rig}: --agent imitation has a rig of its own")
     if find_spec("torchvision") is None:

@@ -36,7 +36,9 @@ def drive_command(
     agent: Annotated[
         str, typer.Option(help="What drives: stack, with all oracles, or imitation, which the stack corrects (DAgger).")
     ] = STACK,
-    weights: Annotated[Path | None, typer.Option(help="Weights of the imitation that drives.")] = None,
+    weights: Annotated[
+        Path | None, typer.Option(help="Weights of the imitation that drives. Default: the shipped ones.")
+    ] = None,
     expert_share: Annotated[
         float,
         typer.Option(min=0.0, max=1.0, help="With --agent imitation: part of the time in which the stack drives."),
@@ -48,13 +50,14 @@ def drive_command(
     check_maps_folder(maps)
     check_out_folder(out, "OUT")
     check_known("--agent", [agent], (STACK, IMITATION))
-    if (agent == IMITATION) != (weights is not None):
-        raise ConfigError("--agent imitation needs --weights, and no other agent has any")
+    if weights is not None and agent != IMITATION:
+        raise ConfigError(f"--weights: they are for --agent {IMITATION}")
     check_weights(weights)
     if not parse_list(map_names):
         raise ConfigError("--map: no map is named")
     check_known("--map", parse_list(map_names), embedded_maps(maps))
     with importing():
+        from av_stack.imitation.choice import chosen_weights
         from av_stack.imitation.drives import DrivesSpec, record_drives
         from av_stack.imitation.recorder import DriveOptions
         from av_stack.world.carla.weather import weather_presets
@@ -62,7 +65,8 @@ def drive_command(
 
         for name in parse_list(weather):
             load_weather(name, weather_presets())
-    options = DriveOptions(weights=weights, expert_share=1.0 if weights is None else expert_share)
+    driving = chosen_weights(weights) if agent == IMITATION else None
+    options = DriveOptions(weights=driving, expert_share=1.0 if driving is None else expert_share)
     spec = DrivesSpec(parse_list(map_names), frames, seed, parse_list(weather), vehicles, maps, options)
     begun = time.monotonic()
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:

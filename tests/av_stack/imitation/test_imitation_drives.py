@@ -20,6 +20,7 @@ from av_stack.run import Options, run
 from av_stack.world.spec import Address
 from perception.imitation.network import ImitationNetwork, NetworkShape
 from perception.imitation.samples import ROUTE_AHEAD_M, SPEEDS_MPS, Samples, decode, write_samples
+from perception.imitation.shipped import SHIPPED
 from perception.imitation.weights import save_weights
 from scenarios.model import RouteTable, Scenario, TrafficTable, load_scenario
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
@@ -94,8 +95,8 @@ def test_the_expert_corrects_an_imitation_that_drives(city_server: Address, weig
     assert samples.target_mps.max() > samples.speed_mps.max() + 1.0, "the expert would be faster"
 
 
-def test_the_imitation_drives_a_scenario(city_server: Address, weights: Path, tmp_path: Path) -> None:
-    outcome = run(alone(3.0), Options(address=city_server, out=tmp_path, agent="imitation", weights=weights))
+def test_the_imitation_drives_a_scenario_with_the_shipped_weights(city_server: Address, tmp_path: Path) -> None:
+    outcome = run(alone(3.0), Options(address=city_server, out=tmp_path, agent="imitation"))
     figures = outcome.figures
     assert (outcome.exit_status, figures["agent"], figures["rig"]) == (0, "imitation", "imitation")
     assert 2.0 < figures["driven_m"] < 12.0
@@ -162,9 +163,14 @@ def test_a_lost_server_ends_the_recording_only_where_it_is_lost_again_and_again(
 
 def test_what_the_commands_need_is_told_at_once(tmp_path: Path) -> None:
     out = str(tmp_path / "data")
-    assert "needs --weights" in complaint(av_stack("dataset", "drive", out, "--agent", "imitation"))
+    assert "--weights: they are for --agent imitation" in complaint(
+        av_stack("dataset", "drive", out, "--weights", "other.pt")
+    )
+    assert "--weights: they are for --agent imitation" in complaint(
+        av_stack("suite", "obstacles", "--agent", "idle", "--weights", str(SHIPPED))
+    )
     assert "unknown name 'Town99'" in complaint(av_stack("dataset", "drive", out, "--map", "Town99"))
-    assert "needed is --weights" in complaint(av_stack("run", "town_drive", "--agent", "imitation"))
+    assert "has a rig of its own" in complaint(av_stack("run", "town_drive", "--agent", "imitation", "--rig", "full"))
     assert "holds no drives.json" in complaint(av_stack("train", "imitation", str(tmp_path)))
     assert "--size: it is not for `train imitation`" in complaint(
         av_stack("train", "imitation", str(tmp_path), "--size", "s")
