@@ -10,6 +10,8 @@ from planning.signals import EgoOnRoute
 from planning.traffic.conflicts import INSIDE_M, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
+_VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE)
+
 _WALKER_BEFORE_S = 1.5
 """Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
 
@@ -31,7 +33,8 @@ stands at least that gap before the ego's way."""
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
     """Whether the ego has to wait for a road user that crosses its way.
 
-    It need not if it is far enough before or behind the other one, nor if it can no longer halt outside its way.
+    It need not if it is far enough before or behind the other one, nor if it can no longer halt outside its way. For a
+    pedestrian or a bicycle it brakes even then, until its front is in their way.
     """
     ego = plan.ego
     is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
@@ -39,7 +42,8 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     if not is_walker and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
         return False
     is_inside = ego.front_s_m > conflict.low_s_m - INSIDE_M
-    if is_inside if is_walker else plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M:
+    cannot_halt = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M
+    if is_inside if conflict.item.kind in _VULNERABLE else cannot_halt:
         return False
     before_s, after_s = _time_margins(conflict, ego, config, is_waiting)
     arrives_s = plan.reaches_s(conflict.low_s_m - ego.front_m) + plan.sure_start_s
