@@ -48,6 +48,19 @@ def ends(record: Mapping[str, Any]) -> str:
     return markdown_tables.rows(["drive", "weather", *(NAMES[name] for name in names)], cells)
 
 
+def obstacles(suite: Mapping[str, Any]) -> str:
+    """Each route of the suite: how far the shipped network got, and what went wrong."""
+    cells = [
+        [
+            drive["scenario"].removeprefix("obstacles_").replace("_", " "), f"{drive['route_completion']:.0%}",
+            f"{drive['driving_score']:.1f}", "yes" if drive["is_success"] else "no",
+            ", ".join(drive["shortcomings"]) or "nothing",
+        ]
+        for drive in suite["drives"]
+    ]  # fmt: skip
+    return markdown_tables.rows(["route", "route completion", "driving score", "success", "what went wrong"], cells)
+
+
 def _order(row: Row) -> tuple[int, str]:
     return row["vehicles"], row["drive"]
 

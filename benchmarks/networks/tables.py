@@ -170,6 +170,7 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "trained": ("imitation_training.json", curves.table),
         "held back": ("imitation_held_back.json", imitation.held_back),
         "drives": ("imitation_held_back.json", imitation.ends),
+        "obstacles": ("imitation_obstacles.json", imitation.obstacles),
     },
     "resnet-detector.md": {"compared": ("detectors.json", compared)},
     "quantization.md": {

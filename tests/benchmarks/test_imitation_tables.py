@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.imitation.curves import draw, kind, rounded, table
-from benchmarks.imitation.tables import SEEDS, ends, held_back
+from benchmarks.imitation.tables import SEEDS, ends, held_back, obstacles
 
 
 def row(driver: str, completion: float, score: float, **others: Any) -> dict[str, Any]:
@@ -36,6 +36,12 @@ def test_the_seeds_have_a_mean_and_a_spread_once_all_have_driven() -> None:
 def test_each_drive_says_what_went_wrong() -> None:
     told = ends({"drives": DRIVES})
     assert "| Town02 0 0 | ClearNoon | 100% | 100%, 1 red | 40%, 1 hit, stuck | 10%, stuck |" in told
+
+
+def test_each_route_of_the_suite_says_what_went_wrong() -> None:
+    drive = {"scenario": "obstacles_0_Accident", "route_completion": 0.5, "driving_score": 16.56, "is_success": False}
+    told = obstacles({"drives": [drive | {"shortcomings": ["2 collisions", "1 red lights run"]}]})
+    assert "| 0 Accident | 50% | 16.6 | no | 2 collisions, 1 red lights run |" in told
 
 
 def test_trainings_are_drawn_and_told(tmp_path: Path) -> None:
