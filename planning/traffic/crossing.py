@@ -37,13 +37,13 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     pedestrian or a bicycle it brakes even then, until its front is in their way.
     """
     ego = plan.ego
-    is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
+    is_vulnerable = conflict.item.kind in _VULNERABLE
     is_waiting = conflict.item.track_id in plan.yielding_to
-    if not is_walker and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
+    if not is_vulnerable and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
         return False
     is_inside = ego.front_s_m > conflict.low_s_m - INSIDE_M
     cannot_halt = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M
-    if is_inside if conflict.item.kind in _VULNERABLE else cannot_halt:
+    if is_inside if is_vulnerable else cannot_halt:
         return False
     before_s, after_s = _time_margins(conflict, ego, config, is_waiting)
     arrives_s = plan.reaches_s(conflict.low_s_m - ego.front_m) + plan.sure_start_s

@@ -119,8 +119,11 @@ def test_a_slow_vehicle_that_can_no_longer_stop_is_let_pass() -> None:
     assert decision(northward(-4.0, 3.0), 1.0).yielding_to == {9}
 
 
+@pytest.mark.parametrize("impatience", [0.0, 1.0])
 @pytest.mark.parametrize(("kind", "brakes"), [(ObjectKind.BICYCLE, True), (ObjectKind.CAR, False)])
-def test_for_a_bicycle_it_brakes_though_it_cannot_halt_before_it(kind: ObjectKind, brakes: bool) -> None:
+def test_for_a_bicycle_it_brakes_though_it_cannot_halt_before_it(
+    kind: ObjectKind, brakes: bool, impatience: float
+) -> None:
     """At 13 m/s and 8 m before its way, the ego would be there together with it."""
     other = replace(northward(-3.5, 3.0), kind=kind, length_m=1.8, width_m=0.6)
-    assert bool(decision(other, 0.0, ego_mps=13.0).yielding_to) is brakes
+    assert bool(decision(other, impatience, ego_mps=13.0).yielding_to) is brakes
