@@ -46,8 +46,9 @@ ended. Beside the ego, no sensor sees what stands there."""
 _ELSEWHERE_M = 8.0
 """A track so far from the place of its obstacle is none of that obstacle any more."""
 
-_SLOW_MPS = 6.0
-"""A bicycle that is slower than this is passed while it moves."""
+_SLOW_MPS, _SIDEWAYS_M = 6.0, 0.5
+"""A bicycle that is slower than this is passed while it moves, unless it moves sideways by this distance in a second:
+then it crosses."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,9 @@ class Blockers:
         slow = frozenset(
             way.one.item.track_id
             for way in ways
-            if way.one.item.kind is ObjectKind.BICYCLE and way.one.item.speed_mps < _SLOW_MPS
+            if way.one.item.kind is ObjectKind.BICYCLE
+            and way.one.item.speed_mps < _SLOW_MPS
+            and abs(float(way.d_m[2] - way.d_m[0])) < _SIDEWAYS_M
         )
         for way in sorted(ways, key=lambda one: -float(one.s_m[0])):
             item, s_m, rear_s_m = way.one.item, float(way.s_m[0]), float(way.s_m[0] - way.half_s_m[0])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,8 +11,10 @@ import pytest
 from av_core.types import ObjectKind, Pose2D, PredictedObject, TrackedObject
 from planning import PlanningConfig, find_route
 from planning.local.blockers import Blockers, FrontView, PassedObstacles
-from planning.local.occupancy import OnRoad
+from planning.local.occupancy import TIMES_S, OnRoad
 from tests.planning.lanes_by_hand import join, key, straight
+from tests.planning.local.test_yielding import along
+from tests.planning.test_traffic import vehicle
 
 VIEW = FrontView(1.5, math.tan(math.radians(30.0)))
 
@@ -103,3 +106,12 @@ def test_a_vehicle_across_the_way_in_a_junction_waits_for_others_for_long(
     blockers, way = Blockers(), standing(18, s_m, yaw_rad=yaw_rad)
     found_s = next(0.5 * step for step in range(200) if blockers.update([way], route, {}, 0.5 * step).obstacles == {18})
     assert found_s == after_s
+
+
+@pytest.mark.parametrize(("sideways_mps", "is_obstacle"), [(0.0, True), (0.2, True), (2.0, False)])
+def test_a_slow_bicycle_is_passed_unless_it_crosses(sideways_mps: float, is_obstacle: bool) -> None:
+    bicycle = replace(vehicle(1, 20.0, -3.0, 0.0, 2.0), kind=ObjectKind.BICYCLE, length_m=1.8, width_m=0.6)
+    way = along(20.0, 2.0)
+    way = replace(way, one=replace(way.one, item=bicycle), d_m=-3.0 + sideways_mps * TIMES_S)
+    route = find_route(join([straight(key(0), 0, 0, 0, 200.0)]), Pose2D(0, 0, 0), Pose2D(190.0, 0, 0))
+    assert (1 in Blockers().update([way], route, {}, 0.0).obstacles) is is_obstacle
