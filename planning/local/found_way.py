@@ -23,7 +23,7 @@ SOON = 9
 """Layers of the next 4 s."""
 
 _HOLD_S, _HOLD_MIN_M = 2.0, 15.0
-"""A way that keeps its offset does so for this time, and at least this distance."""
+"""A way that keeps its lane does so for this time, and at least this distance."""
 
 _BACK_S, _BACK_MIN_M = 1.5, 10.0
 """A way back to the lane takes this time, and at least this distance."""
@@ -50,17 +50,13 @@ def undecided(found: LatticePath) -> LatticePath:
     )
 
 
-def hold_m(speed_mps: float) -> float:
-    """The distance for which a way keeps its lane."""
-    return max(_HOLD_S * speed_mps, _HOLD_MIN_M)
-
-
 def held_lane(start: EgoOnRoad, offset_m: Float) -> LatticePath:
-    """A way along offsets (N,), one a metre, of a lane beside the route; after `hold_m` it leads to the route."""
+    """A way along offsets (N,), one a metre, of a lane beside the route; after some time it leads back to the route."""
     along_m = np.arange(len(offset_m), dtype=np.float64)
-    share = np.clip(2.0 - along_m / hold_m(start.speed_mps), 0.0, 1.0)
-    none = np.zeros(len(offset_m))
-    return LatticePath(none, along_m, offset_m * share, none + start.speed_mps, 0.0, True)
+    hold_m = max(_HOLD_S * start.speed_mps, _HOLD_MIN_M)
+    share = np.clip(2.0 - along_m / hold_m, 0.0, 1.0)
+    zeros = np.zeros(len(offset_m))
+    return LatticePath(zeros, along_m, offset_m * share, zeros + start.speed_mps, 0.0, True)
 
 
 def back_to_lane(start: EgoOnRoad, offset_m: float) -> LatticePath:

@@ -293,8 +293,7 @@ class LocalPlanner:
             return kept, _SLOWER_MPS
         right_m = self._layout.right_m[self._route.curve.rows_at(s)]
         edge_m = along_edge(s, start_offset_m, right_m, 0.5 * self._body.width_m)
-        edge = self._cells.build(road, start, edge_m, TIGHT, only_centre=True)
-        found = search(edge, CENTRE, start.speed_mps, self._memory)
+        found = self._along(road, start, edge_m)
         if not found.is_complete:
             found = BACK_ON_ROUTE
         self._profile.take_over(found, start, rows)
@@ -309,8 +308,7 @@ class LocalPlanner:
         Where neither lasts to the end, the ego stays in its lane, or else on the old path.
         """
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        along = self._cells.build(self._beside_swing(road, start), start, self._profile.at(s), TIGHT, only_centre=True)
-        old = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=start.is_brisk)
+        old = self._along(self._beside_swing(road, start), start, self._profile.at(s), is_brisk=start.is_brisk)
         column, shift_m = _columns_through(start_offset_m)
         gaps = WIDE if self._has_oncoming_lane(s) else ALONG
         cells = self._cells.build(road, start, shift_m, gaps)
@@ -318,20 +316,24 @@ class LocalPlanner:
         self._found += [old, new]
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
         if 0 < self._steps_without_way < _KEPT_STEPS and self._is_going(start, Manoeuvre.PASS_THROUGH_NEXT_LANE):
-            return (self._taken(new, road, start, rows, gaps) if goes_on(new) else None) or undecided(old)
+            taken = self._taken(new, road, start, rows, gaps) if goes_on(new) else None
+            return taken or undecided(old)
         if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
             return old
         taken = self._taken(new, road, start, rows, gaps) if new.is_complete else None
-        if taken is not None:
-            return taken
-        if old.is_complete:
-            return old
+        if taken is not None or old.is_complete:
+            return taken or old
         if abs(start_offset_m) > IN_LANE_M + COLUMN_M:
             if self._is_through(start):
                 return self._go_back(road, start, start_offset_m, rows) or old
             return self._stay_aside(road, start, start_offset_m, rows, old) or old
         self._profile.take_over(BACK_ON_ROUTE, start, rows)
         return BACK_ON_ROUTE
+
+    def _along(self, road: RoadAhead, start: EgoOnRoad, offset_m: Float, *, is_brisk: bool = False) -> LatticePath:
+        """The way along a path as it is, whose offsets (CELLS,) are one a metre from the start."""
+        cells = self._cells.build(road, start, offset_m, TIGHT, only_centre=True)
+        return search(cells, CENTRE, start.speed_mps, self._memory, is_brisk=is_brisk)
 
     def _taken(
         self, new: LatticePath, road: RoadAhead, start: EgoOnRoad, rows: slice, gaps: Gaps
@@ -347,8 +349,7 @@ class LocalPlanner:
         if gaps is not ALONG or start.speed_mps < SLOW_MPS or self._has_to_change(start):
             return new
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        along = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
-        found = search(along, CENTRE, start.speed_mps, self._memory, is_brisk=start.is_brisk)
+        found = self._along(road, start, self._profile.at(s), is_brisk=start.is_brisk)
         if found.is_complete:
             return found
         self._profile.offset_m[:] = before_m
@@ -358,8 +359,8 @@ class LocalPlanner:
         """How far the ego is from the middle of the nearest lane, where all lanes are as wide as the route's."""
         row = self._route.row_at(ego.s_m)
         width_m = float(self._route.width_m[row])
-        middle_m = 0.5 * float(self._layout.left_m[row] + self._layout.right_m[row])
-        return abs((ego.offset_m - middle_m + 0.5 * width_m) % width_m - 0.5 * width_m)
+        beside_m = ego.offset_m - float(self._layout.middle_m[row])
+        return abs((beside_m + 0.5 * width_m) % width_m - 0.5 * width_m)
 
     def _has_to_change(self, start: EgoOnRoad) -> bool:
         """Whether the route changes lanes soon."""
@@ -373,9 +374,7 @@ class LocalPlanner:
         for swing in self._swing_out.swings(road.reasons, ego):
             self._profile.take_exactly(swing.s_m, swing.offset_m)
             self._swing_out.begin(swing)
-            ahead = self._beside_swing(road, ego)
-            cells = self._cells.build(ahead, ego, self._profile.at(s), TIGHT, only_centre=True)
-            found = search(cells, CENTRE, ego.speed_mps, self._memory, is_brisk=ego.is_brisk)
+            found = self._along(self._beside_swing(road, ego), ego, self._profile.at(s), is_brisk=ego.is_brisk)
             if goes_on(found):
                 return found
             self._profile.offset_m[:] = before_m
@@ -405,8 +404,7 @@ class LocalPlanner:
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
         lanes_m = np.interp(s, self._route.s_m, self._lanes_m)
         held = held_lane(start, start_offset_m + lanes_m - lanes_m[0])
-        along = self._cells.build(road, start, held.offset_m, TIGHT, only_centre=True)
-        found = search(along, CENTRE, start.speed_mps, self._memory)
+        found = self._along(road, start, held.offset_m)
         if not found.is_complete and len(found.time_s) <= len(old.time_s):
             return None
         self._profile.take_over(held, start, rows)
@@ -422,8 +420,7 @@ class LocalPlanner:
             self._profile.offset_m[:] = before_m
             return None
         s = start.s_m + np.arange(CELLS, dtype=np.float64)
-        cells = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
-        return search(cells, CENTRE, start.speed_mps, self._memory)
+        return self._along(road, start, self._profile.at(s))
 
     def _looks_for_room(self, s_m: Float) -> bool:
         """Whether a lane in the ego's direction lies beside it, and it is time to look for a gap there again."""

@@ -24,6 +24,9 @@ _PARALLEL_RAD = 0.35
 _GAP_M = 0.6
 """Largest gap between the edges of two lanes that lie beside each other: the width of a double line."""
 
+_JUMP_M = 1.0
+"""The middle of the lane moves by more than this from one point to the next only where the route's lane is another."""
+
 
 class Beside(IntEnum):
     """What lies beside the route's lane."""
@@ -59,9 +62,10 @@ class RoadLayout:
     left: Side
     right: Side
 
-
-_JUMP_M = 1.0
-"""The lane's centre moves by more than this from one point to the next only where the route's lane is another one."""
+    @property
+    def middle_m(self) -> Float:
+        """The offset of the middle of the route's own lane."""
+        return 0.5 * (self.left_m + self.right_m)
 
 
 def lanes_aside_m(layout: RoadLayout) -> Float:
@@ -69,7 +73,7 @@ def lanes_aside_m(layout: RoadLayout) -> Float:
 
     A vehicle that stays in its lane moves so far against the route, which leads across the lanes on a lane change.
     """
-    steps_m = np.diff(0.5 * (layout.left_m + layout.right_m), prepend=0.5 * (layout.left_m[0] + layout.right_m[0]))
+    steps_m = np.diff(layout.middle_m, prepend=layout.middle_m[0])
     return np.asarray(np.cumsum(np.where(np.abs(steps_m) < _JUMP_M, steps_m, 0.0)))
 
 

@@ -11,6 +11,7 @@ from planning.traffic.conflicts import INSIDE_M, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE)
+"""The ego brakes for these even where it comes too late to halt, and does not take them to wait for it."""
 
 _WALKER_BEFORE_S = 1.5
 """Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
