@@ -16,8 +16,8 @@ from perception.imitation.weights import load_weights
 class ImitationDriver:
     """The network of `weights` on `device`, "cuda" or "cpu". Raises ConfigError as `load_weights` does.
 
-    On the CPU, torch computes in one thread from then on: beside a server that also needs the cores, threads wait for
-    each other. On two busy cores a picture takes 15 ms in one thread and 73 ms in two.
+    On the CPU, torch computes in one thread from then on: beside a server that also needs the cores, its threads would
+    wait for each other.
     """
 
     def __init__(self, weights: Path, device: str = "cpu") -> None:
