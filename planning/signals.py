@@ -21,6 +21,9 @@ from planning.unseen_light import JunctionTraffic, UnseenLightMemory, decide_uns
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
 """How far past the last place with a view of the light the ego may stop: while driving, and if it stands."""
 
+_SHORT_OF_SIGHT_M = 1.0
+"""The ego aims this far before the last place with a view of the light: firm braking ends up to 1 m farther."""
+
 _STANDING_MPS = 0.3
 """Below this speed the ego counts as standing."""
 
@@ -209,7 +212,8 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
     )
     result.lights[place] = light
     can_stand = _can_wait_in_sight(ego, sight_s, config)
-    stand_s = sight_s if can_stand else target_s
+    watch_s = sight_s - _SHORT_OF_SIGHT_M if sight_s < target_s else target_s
+    stand_s = watch_s if can_stand else target_s
     if decision.stop and _is_unseen(ego, stand_s, view, light, config):
         last = inputs.memory.unseen.get(place, UnseenLightMemory())
         result.unseen[place], may_go, stand_s = _decide_at_unseen_light(
@@ -222,7 +226,7 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
         result.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
     elif light.committed:
         left_s = light.turned_at_s + config.yellow_s - ego.time_s
-        instead = StopTarget(sight_s, _light_cause(signal, LightState.YELLOW))
+        instead = StopTarget(watch_s, _light_cause(signal, LightState.YELLOW))
         line_s = signal.stop_s_m - ego.front_m
         result.commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
     elif place in result.unseen:

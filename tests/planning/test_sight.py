@@ -101,7 +101,7 @@ def test_waits_where_it_sees_the_light_and_goes_when_it_turns_green(ahead: float
     t, s, v = log.column(0), log.column(1), log.column(3)
     waiting = (t > 18.0) & (t < 25.0)
     assert v[waiting].max() < 0.05
-    assert limit - 1.0 < s[waiting].min() <= s[waiting].max() < limit + 0.3
+    assert limit - 1.5 < s[waiting].min() <= s[waiting].max() < limit
     assert log.column(4).min() > -3.5
     assert log.has_arrived
     over = (t > 25.0) & (s < LINE_M + 5.0)
@@ -123,6 +123,22 @@ def test_a_yellow_too_late_to_stop_in_sight_is_driven_through() -> None:
     assert log.column(0)[at[1]] - log.column(0)[at[0]] < 3.0, "the yellow's own time"
     assert log.column(3).min() > 5.0 or log.has_arrived
     assert log.column(4)[: at[1]].min() > -1.0
+
+
+@pytest.mark.parametrize("before_m", [28.0, 31.0])
+def test_firm_braking_for_a_yellow_ends_where_the_light_is_seen(before_m: float) -> None:
+    """An ego that came to stand 0.5 m too far drove on to the line, waited a minute there, and went at red."""
+    planner, limit = planner_with((LINE_M - 2.8, -2.7))
+    assert limit is not None
+
+    def lights(_: float) -> dict[str, TrafficLightView]:
+        if planner.progress is None or planner.progress.s_m < limit - before_m:
+            return {"7": TrafficLightView("7", LightState.GREEN)}
+        return {"7": TrafficLightView("7", LightState.YELLOW)} if planner.progress.s_m < limit + 0.7 else {}
+
+    log = drive(planner, 16, 10.0, lights=lights)
+    assert log.column(3)[-1] < 0.05
+    assert limit - 1.5 < log.column(1)[-1] < limit
 
 
 def test_a_red_that_shows_up_too_late_is_stopped_for_at_the_line() -> None:
