@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from av_core.frames import wrap_angle
 from av_core.types import CameraModel, LightState, ObjectKind, SignalKind, TrafficLightView
 from planning.local.occupancy import OnRoad
+from planning.local.seen_driving import SeenDriving
 from planning.reference_path import Route, RouteSignal
 
 _STANDING_MPS = 0.5
@@ -25,6 +26,10 @@ light, and where it may wait for traffic at a junction without lights."""
 _AFTER_ACROSS_S, _ACROSS_RAD = 60.0, 0.35
 """The same for one that stands in a junction, and turned from the ego's path by more than the angle: it waits for
 others there, at most for a whole cycle of the lights behind it."""
+
+_AFTER_DRIVEN_S = 60.0
+"""The same for one that the ego saw driving: it waits for something that the ego does not see, such as a light behind a
+bend, at most for a whole cycle of that light."""
 
 _NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
 """Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
@@ -55,12 +60,13 @@ then it crosses."""
 class Standing:
     """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet.
 
-    Those `across` are no obstacles: they stand in a junction, turned from the ego's path, and wait there for others.
+    Those that are `waiting` are no obstacles. They stand in a junction, turned from the ego's path, and wait there for
+    others; or the ego has seen them driving.
     """
 
     obstacles: frozenset[int]
     suspects: frozenset[int]
-    across: frozenset[int]
+    waiting: frozenset[int]
 
 
 class Blockers:
@@ -72,12 +78,20 @@ class Blockers:
     def __init__(self) -> None:
         self._since_s: dict[int, float] = {}
         self._standing: frozenset[int] = frozenset()
+        self._seen_driving = SeenDriving()
 
     def update(
-        self, ways: Sequence[OnRoad], route: Route, lights: Mapping[str, TrafficLightView], time_s: float
+        self,
+        ways: Sequence[OnRoad],
+        route: Route,
+        lights: Mapping[str, TrafficLightView],
+        ego_s_m: float,
+        time_s: float,
     ) -> Standing:
         """Who may be passed, and who soon may be."""
-        since, found, across, queue_s_m = {}, set(), set(), float("inf")
+        since: dict[int, float] = {}
+        found, across, driven, queue_s_m = set[int](), set[int](), set[int](), float("inf")
+        drove = self._seen_driving.update(ways, ego_s_m, time_s)
         slow = frozenset(
             way.one.item.track_id
             for way in ways
@@ -101,12 +115,16 @@ class Blockers:
                 queue_s_m = rear_s_m
                 continue
             since[item.track_id] = self._since_s.get(item.track_id, time_s)
-            if time_s - since[item.track_id] >= _wait_s(route, way, bool(lines)):
+            waits_s = _AFTER_DRIVEN_S if item.track_id in drove else _wait_s(route, way, bool(lines))
+            if time_s - since[item.track_id] >= waits_s:
                 found.add(item.track_id)
+            elif item.track_id in drove:
+                driven.add(item.track_id)
             elif _is_across(route, way):
                 across.add(item.track_id)
         self._since_s, self._standing = since, frozenset(found)
-        return Standing(self._standing | slow, self._standing | slow | since.keys(), frozenset(across))
+        passed = self._standing | slow
+        return Standing(passed, passed | (since.keys() - driven), frozenset(across | driven))
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,14 +135,14 @@ class LocalPlanner:
         seen = on_road(curve, prediction)
         ways = self._passed.settle(seen, ego.s_m, ego.offset_m, prediction.stamp.time_s)
         prediction = _with_objects_of(prediction, ways)
-        standing = self._blockers.update(ways, route, lights, prediction.stamp.time_s)
+        standing = self._blockers.update(ways, route, lights, ego.s_m, prediction.stamp.time_s)
         rows = slice(route.row_at(ego.s_m - 5.0), route.row_at(ego.s_m + CELLS) + 1)
         planned_m = float(profile.at(ego.s_m))
         if abs(ego.offset_m - planned_m) > _OFF_PROFILE_M:
             profile.start_from(ego, rows)
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
-        reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.across)]
+        reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.waiting)]
         slow = [way for way in ways if self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
         pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
@@ -456,12 +456,12 @@ class LocalPlanner:
         row = self._route.row_at(s_m)
         return bool(self._layout.left.kind[row] or self._layout.right.kind[row])
 
-    def _waits_before_m(self, ways: list[OnRoad], ego: EgoOnRoad, across: frozenset[int]) -> float:
-        """Arc length of the first vehicle across the way that the ego has to wait for: what is beyond is no reason yet.
+    def _waits_before_m(self, ways: list[OnRoad], ego: EgoOnRoad, waiting: frozenset[int]) -> float:
+        """Arc length of the first waiting vehicle in the ego's way: what is beyond is no reason yet.
 
-        From here the ego does not see exactly where it stands. A path beside it may end at it, inside the junction.
+        One across the way stands where the ego does not see exactly. A path beside it may end at it, in the junction.
         """
-        waits = (way for way in ways if way.one.item.track_id in across and self._in_way(way, ego).any())
+        waits = (way for way in ways if way.one.item.track_id in waiting and self._in_way(way, ego).any())
         return min((float(way.s_m[0]) for way in waits if way.s_m[0] > ego.s_m), default=float("inf"))
 
     def _in_way(self, way: OnRoad, ego: EgoOnRoad) -> NDArray[np.bool_]:

@@ -104,7 +104,9 @@ def test_a_vehicle_across_the_way_in_a_junction_waits_for_others_for_long(
     graph = join([*lanes, straight(key(2), 120, 0, 0, 130)])
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(245, 0, 0), (), PlanningConfig().route)
     blockers, way = Blockers(), standing(18, s_m, yaw_rad=yaw_rad)
-    found_s = next(0.5 * step for step in range(200) if blockers.update([way], route, {}, 0.5 * step).obstacles == {18})
+    found_s = next(
+        0.5 * step for step in range(200) if blockers.update([way], route, {}, 0.0, 0.5 * step).obstacles == {18}
+    )
     assert found_s == after_s
 
 
@@ -114,4 +116,4 @@ def test_a_slow_bicycle_is_passed_unless_it_crosses(sideways_mps: float, is_obst
     way = along(20.0, 2.0)
     way = replace(way, one=replace(way.one, item=bicycle), d_m=-3.0 + sideways_mps * TIMES_S)
     route = find_route(join([straight(key(0), 0, 0, 0, 200.0)]), Pose2D(0, 0, 0), Pose2D(190.0, 0, 0))
-    assert (1 in Blockers().update([way], route, {}, 0.0).obstacles) is is_obstacle
+    assert (1 in Blockers().update([way], route, {}, 0.0, 0.0).obstacles) is is_obstacle

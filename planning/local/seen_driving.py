@@ -1,0 +1,64 @@
+"""Remembers which vehicles the ego has seen driving in its lane.
+
+One of them that stands waits for something, also where the ego sees no reason: a queue before a light behind a bend
+ends far from that light. A vehicle that was never seen driving may be parked or broken down.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from av_core.types import ObjectKind
+from planning.local.occupancy import OnRoad
+
+_NEAR_M, _IN_LANE_M = 35.0, 2.0
+"""Vehicles up to this distance ahead, and up to this far from the route, are watched. Beyond it, places and speeds are
+not exact enough: a parked vehicle may seem to move."""
+
+_DROVE_M, _DRIVING_MPS = 8.0, 1.0
+"""A vehicle counts as driving once it got on by this way, and is faster than this."""
+
+_SAME_M, _LOST_S = 4.0, 2.0
+"""A new track is the vehicle of another that was so near to it and was seen within this time."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Driver:
+    """Where and when a vehicle that drove was seen last, in the map frame."""
+
+    x_m: float
+    y_m: float
+    time_s: float
+
+
+class SeenDriving:
+    """Tells which vehicles were seen driving; call `update` at every step."""
+
+    def __init__(self) -> None:
+        self._first_s_m: dict[int, float] = {}
+        self._drivers: dict[int, _Driver] = {}
+
+    def update(self, ways: Sequence[OnRoad], ego_s_m: float, time_s: float) -> frozenset[int]:
+        """The track ids of those that were seen driving, whether they drive or stand now."""
+        first: dict[int, float] = {}
+        for way in ways:
+            item, s_m = way.one.item, float(way.s_m[0])
+            if item.kind is ObjectKind.PEDESTRIAN or not 0.0 < s_m - ego_s_m < _NEAR_M or abs(way.d_m[0]) > _IN_LANE_M:
+                continue
+            first[item.track_id] = self._first_s_m.get(item.track_id, s_m)
+            drives = s_m - first[item.track_id] > _DROVE_M and item.speed_mps > _DRIVING_MPS
+            if drives or item.track_id in self._drivers or self._is_same(way, time_s):
+                self._drivers[item.track_id] = _Driver(item.x_m, item.y_m, time_s)
+        self._first_s_m = first
+        self._drivers = {number: one for number, one in self._drivers.items() if time_s - one.time_s < _LOST_S}
+        return frozenset(self._drivers)
+
+    def _is_same(self, way: OnRoad, time_s: float) -> bool:
+        """Whether a track is at the place of a vehicle that drove."""
+        item = way.one.item
+        return any(
+            time_s - one.time_s < _LOST_S and math.hypot(item.x_m - one.x_m, item.y_m - one.y_m) < _SAME_M
+            for one in self._drivers.values()
+        )
