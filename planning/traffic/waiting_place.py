@@ -9,7 +9,7 @@ import numpy as np
 from planning.config import BehaviorConfig
 from planning.junctions.entry import Junction
 from planning.reference_path import Route
-from planning.signals import stop_position_m
+from planning.signals import EgoOnRoute, stop_position_m
 from planning.traffic.conflicts import AGAINST_RAD, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
@@ -19,6 +19,11 @@ _LINE_BEFORE_CONFLICT_M = 25.0
 PASSED_M = 0.7
 """How far the speed profile may pass a stop that comes late (`emergency_room_m`). A stop where the ego can just halt
 would move on with it."""
+
+
+_OFF_LINE_M, _GAP_MIN_M = 1.3, 1.0
+"""An ego that waits in a junction is off the line of its light once its rear bumper is so far behind it: a light that
+turns red counts as run up to 1 m (CARLA Leaderboard). To get there, the ego leaves a smaller gap to the conflict."""
 
 
 def before_crossing_m(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> float:
@@ -32,7 +37,7 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
     The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can reach,
     otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
     come from the line. In a junction without lights, it does not wait on the ways of others there, and moves up to the
-    first of them when it has lost its patience.
+    first of them when it has lost its patience. In one with a light, its tail gets off the line where there is room.
     """
     ego, route = plan.ego, plan.route
     place_m = before_crossing_m(conflict, plan, config)
@@ -49,7 +54,18 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
         free_m = junction.free_s_m - ego.front_m
         if ego.front_s_m <= junction.free_s_m and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2:
             place_m = min(place_m, free_m)
+    place_m = _off_the_line_m(place_m, conflict, ego, junctions)
     return max(place_m, plan.halt_s_m - PASSED_M)
+
+
+def _off_the_line_m(place_m: float, conflict: Conflict, ego: EgoOnRoute, junctions: Sequence[Junction]) -> float:
+    """`place_m`, or one shortly behind it where the ego's tail is off the line of a light that may turn red."""
+    for junction in junctions:
+        if junction.has_light and junction.from_s_m <= conflict.low_s_m <= junction.to_s_m:
+            off_m = junction.from_s_m + ego.rear_m + _OFF_LINE_M
+            if place_m < off_m <= conflict.low_s_m - ego.front_m - _GAP_MIN_M:
+                return off_m
+    return place_m
 
 
 def _waiting_lines(route: Route, from_s_m: float, to_s_m: float) -> list[float]:

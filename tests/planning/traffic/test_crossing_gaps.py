@@ -10,12 +10,14 @@ import pytest
 from av_core.types import Constraint, ConstraintKind, LaneGraph, ObjectKind, Pose2D, Stamp, TrackedObject
 from planning import Predictor, find_route
 from planning.config import BehaviorConfig, PredictionConfig, SpeedConfig
+from planning.junctions.entry import Junction
 from planning.signals import EgoOnRoute
-from planning.speed import SpeedCeiling, backward_pass, forward_times
+from planning.speed import SpeedCeiling, SpeedReference, backward_pass, forward_times
 from planning.traffic import waiting_place
 from planning.traffic.behavior import Constraints, TrafficBehavior
-from planning.traffic.conflicts import conflicts_of
+from planning.traffic.conflicts import Conflict, conflicts_of
 from planning.traffic.corridor import corridor_of
+from planning.traffic.ego_plan import EgoPlan
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import CAR, ego_state, scene_of
 from tests.planning.lanes_by_hand import join, key, straight
@@ -127,3 +129,20 @@ def test_for_a_bicycle_it_brakes_though_it_cannot_halt_before_it(
     """At 13 m/s and 8 m before its way, the ego would be there together with it."""
     other = replace(northward(-3.5, 3.0), kind=kind, length_m=1.8, width_m=0.6)
     assert bool(decision(other, impatience, ego_mps=13.0).yielding_to) is brakes
+
+
+@pytest.mark.parametrize(
+    ("low_m", "has_light", "place_m"), [(67.5, True, 62.3), (67.5, False, 61.7), (69.0, True, 63.2), (66.5, True, 60.7)]
+)
+def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light(
+    low_m: float, has_light: bool, place_m: float
+) -> None:
+    """The light turned red while it waited for oncoming cars, and the judge found the line at its tail."""
+    route = find_route(crossing(), Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    ego = EgoOnRoute(57.0, 1.0, FRONT_M, REAR_M, 0.0)
+    reference = SpeedReference(np.array([57.0, 80.0]), np.array([1.0, 1.0]), np.zeros(2, np.int64))
+    plan = EgoPlan(route, ego, reference, np.array([0.0, 23.0]), frozenset())
+    oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
+    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
+    junction = Junction(60.0, 85.0, 56.0, np.inf, np.inf, has_light)
+    assert waiting_place.waiting_place_m(conflict, plan, [junction], BehaviorConfig()) == pytest.approx(place_m)
