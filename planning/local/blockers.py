@@ -60,13 +60,13 @@ then it crosses."""
 class Standing:
     """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet.
 
-    Those that are `waiting` are no obstacles. They stand in a junction, turned from the ego's path, and wait there for
-    others; or the ego has seen them driving.
+    Nothing beyond those that are `not_passed` is passed either. They stand in a junction, turned from the ego's path,
+    and wait there for others; or the ego has seen them driving.
     """
 
     obstacles: frozenset[int]
     suspects: frozenset[int]
-    waiting: frozenset[int]
+    not_passed: frozenset[int]
 
 
 class Blockers:
@@ -90,7 +90,7 @@ class Blockers:
     ) -> Standing:
         """Who may be passed, and who soon may be."""
         since: dict[int, float] = {}
-        found, across, driven, queue_s_m = set[int](), set[int](), set[int](), float("inf")
+        found, across, queue_s_m = set[int](), set[int](), float("inf")
         drove = self._seen_driving.update(ways, ego_s_m, time_s)
         slow = frozenset(
             way.one.item.track_id
@@ -118,13 +118,12 @@ class Blockers:
             waits_s = _AFTER_DRIVEN_S if item.track_id in drove else _wait_s(route, way, bool(lines))
             if time_s - since[item.track_id] >= waits_s:
                 found.add(item.track_id)
-            elif item.track_id in drove:
-                driven.add(item.track_id)
             elif _is_across(route, way):
                 across.add(item.track_id)
         self._since_s, self._standing = since, frozenset(found)
         passed = self._standing | slow
-        return Standing(passed, passed | (since.keys() - driven), frozenset(across | driven))
+        drivers = drove - passed
+        return Standing(passed, passed | (since.keys() - drivers), drivers | across)
 
 
 @dataclass(frozen=True, slots=True)

@@ -142,7 +142,7 @@ class LocalPlanner:
             profile.start_from(ego, rows)
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
-        reasons = [way for way in reasons if float(way.s_m[0]) < self._waits_before_m(ways, ego, standing.waiting)]
+        reasons = [way for way in reasons if float(way.s_m[0]) < self._ends_before_m(ways, ego, standing.not_passed)]
         slow = [way for way in ways if self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
         pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
@@ -456,13 +456,13 @@ class LocalPlanner:
         row = self._route.row_at(s_m)
         return bool(self._layout.left.kind[row] or self._layout.right.kind[row])
 
-    def _waits_before_m(self, ways: list[OnRoad], ego: EgoOnRoad, waiting: frozenset[int]) -> float:
-        """Arc length of the first waiting vehicle in the ego's way: what is beyond is no reason yet.
+    def _ends_before_m(self, ways: list[OnRoad], ego: EgoOnRoad, not_passed: frozenset[int]) -> float:
+        """Arc length of the first vehicle in the ego's way that is not passed: what is beyond is no reason yet.
 
         One across the way stands where the ego does not see exactly. A path beside it may end at it, in the junction.
         """
-        waits = (way for way in ways if way.one.item.track_id in waiting and self._in_way(way, ego).any())
-        return min((float(way.s_m[0]) for way in waits if way.s_m[0] > ego.s_m), default=float("inf"))
+        first = (way for way in ways if way.one.item.track_id in not_passed and self._in_way(way, ego).any())
+        return min((float(way.s_m[0]) for way in first if way.s_m[0] > ego.s_m), default=float("inf"))
 
     def _in_way(self, way: OnRoad, ego: EgoOnRoad) -> NDArray[np.bool_]:
         """When a road user is near the route's line and near the ego, (LAYERS + 1,)."""

@@ -1,7 +1,8 @@
 """Remembers which vehicles the ego has seen driving in its lane.
 
 One of them that stands waits for something, also where the ego sees no reason: a queue before a light behind a bend
-ends far from that light. A vehicle that was never seen driving may be parked or broken down.
+ends far from that light. A vehicle that was never seen driving may be parked or broken down. Bicycles are passed while
+they ride, so they are left out.
 """
 
 from __future__ import annotations
@@ -39,26 +40,31 @@ class SeenDriving:
     def __init__(self) -> None:
         self._first_s_m: dict[int, float] = {}
         self._drivers: dict[int, _Driver] = {}
+        self._known: frozenset[int] = frozenset()
 
     def update(self, ways: Sequence[OnRoad], ego_s_m: float, time_s: float) -> frozenset[int]:
         """The track ids of those that were seen driving, whether they drive or stand now."""
         first: dict[int, float] = {}
         for way in ways:
-            item, s_m = way.one.item, float(way.s_m[0])
-            if item.kind is ObjectKind.PEDESTRIAN or not 0.0 < s_m - ego_s_m < _NEAR_M or abs(way.d_m[0]) > _IN_LANE_M:
+            item = way.one.item
+            if item.kind in (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE):
                 continue
-            first[item.track_id] = self._first_s_m.get(item.track_id, s_m)
-            drives = s_m - first[item.track_id] > _DROVE_M and item.speed_mps > _DRIVING_MPS
-            if drives or item.track_id in self._drivers or self._is_same(way, time_s):
+            if item.track_id in self._drivers or self._has_driven(way, ego_s_m, first) or self._is_same(way):
                 self._drivers[item.track_id] = _Driver(item.x_m, item.y_m, time_s)
-        self._first_s_m = first
+        self._first_s_m, self._known = first, frozenset(way.one.item.track_id for way in ways)
         self._drivers = {number: one for number, one in self._drivers.items() if time_s - one.time_s < _LOST_S}
         return frozenset(self._drivers)
 
-    def _is_same(self, way: OnRoad, time_s: float) -> bool:
-        """Whether a track is at the place of a vehicle that drove."""
+    def _has_driven(self, way: OnRoad, ego_s_m: float, first: dict[int, float]) -> bool:
+        """Whether a vehicle near the ego has got on since it came near; notes in `first` where that was."""
+        item, s_m = way.one.item, float(way.s_m[0])
+        if not 0.0 < s_m - ego_s_m < _NEAR_M or abs(float(way.d_m[0])) > _IN_LANE_M:
+            return False
+        first[item.track_id] = self._first_s_m.get(item.track_id, s_m)
+        return s_m - first[item.track_id] > _DROVE_M and item.speed_mps > _DRIVING_MPS
+
+    def _is_same(self, way: OnRoad) -> bool:
+        """Whether a new track is at the place of a vehicle that drove."""
         item = way.one.item
-        return any(
-            time_s - one.time_s < _LOST_S and math.hypot(item.x_m - one.x_m, item.y_m - one.y_m) < _SAME_M
-            for one in self._drivers.values()
-        )
+        near = (math.hypot(item.x_m - one.x_m, item.y_m - one.y_m) < _SAME_M for one in self._drivers.values())
+        return item.track_id not in self._known and any(near)
