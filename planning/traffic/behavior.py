@@ -38,6 +38,10 @@ _CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
 """A vehicle that is faster, and has less than this share of its speed in the ego's direction, comes or crosses; and how
 far from the ego's front it must leave the path."""
 
+_WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 1.6, 5.0, 10.0
+"""A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with
+at most this speed, from this distance before it on: then it can still brake for it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -157,6 +161,11 @@ class TrafficBehavior:
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, leader_cause(item, speed_mps, self._config)))
                 turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
                 present.append(OnPath(staying[row], low, turn_rad, float(along)))
+        for row, item in enumerate(items):
+            if item.track_id not in bound and _may_cross(item) and boxes.aside_m[row, 0].min() < _WAITING_ASIDE_M:
+                s_m = float(boxes.s_m[row, 0, 1])
+                if s_m > ego.front_s_m:
+                    result.caps.append(SpeedCap(s_m - _PASSING_M, s_m, _PASSING_MPS, crossing_cause(item)))
         aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
         return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}, present
 
@@ -183,6 +192,11 @@ class TrafficBehavior:
             stop_s_m = waiting_place_m(conflict, plan, self._junctions, config)
         result.stops.append(StopTarget(stop_s_m, crossing_cause(conflict.item)))
         return True
+
+
+def _may_cross(item: TrackedObject) -> bool:
+    """Whether it is a bicycle that stands or hardly moves."""
+    return item.kind is ObjectKind.BICYCLE and item.speed_mps < _WAITING_MPS
 
 
 def _crosses_or_comes(item: TrackedObject, heading_rad: float) -> bool:

@@ -146,3 +146,22 @@ def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light
     conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
     junction = Junction(60.0, 85.0, 56.0, np.inf, np.inf, has_light)
     assert waiting_place.waiting_place_m(conflict, plan, [junction], BehaviorConfig()) == pytest.approx(place_m)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y_m", "speed_mps", "is_slower"),
+    [
+        (ObjectKind.BICYCLE, -2.7, 0.0, True),
+        (ObjectKind.BICYCLE, -2.7, 4.0, False),
+        (ObjectKind.BICYCLE, -6.0, 0.0, False),
+        (ObjectKind.CAR, -3.0, 0.0, False),
+    ],
+)
+def test_it_passes_a_bicycle_that_may_be_about_to_cross_slowly(
+    kind: ObjectKind, y_m: float, speed_mps: float, is_slower: bool
+) -> None:
+    """One at the roadside set off 11 m ahead of an ego at 7 m/s, which hit it (obstacles 40)."""
+    waiting = TrackedObject(9, kind, CROSSING_M, y_m, 0.0, (speed_mps, 0.0), 1.8, 0.6, 1.5)
+    caps = [cap for cap in decision(waiting, 0.0, ego_mps=6.0).caps if cap.speed_mps == 5.0]
+    assert bool(caps) is is_slower
+    assert all(cap.from_s_m == pytest.approx(CROSSING_M - 10.0, abs=0.5) for cap in caps)
