@@ -72,7 +72,7 @@ class Standing:
 class Blockers:
     """Remembers since when each road user stands without a visible reason, and which ones are obstacles.
 
-    An obstacle remains one until it moves.
+    An obstacle remains one until it moves, also behind the ego, which may still be beside it.
     """
 
     def __init__(self) -> None:
@@ -105,6 +105,8 @@ class Blockers:
                 continue
             if item.track_id in self._standing:
                 found.add(item.track_id)
+                continue
+            if s_m < ego_s_m:  # who stands behind the ego waits for it
                 continue
             front_s_m = s_m + float(way.half_s_m[0])
             lines = [signal for signal in route.signals if s_m <= signal.stop_s_m < front_s_m + _AT_LINE_M]

@@ -117,3 +117,13 @@ def test_a_slow_bicycle_is_passed_unless_it_crosses(sideways_mps: float, is_obst
     way = replace(way, one=replace(way.one, item=bicycle), d_m=-3.0 + sideways_mps * TIMES_S)
     route = find_route(join([straight(key(0), 0, 0, 0, 200.0)]), Pose2D(0, 0, 0), Pose2D(190.0, 0, 0))
     assert (1 in Blockers().update([way], route, {}, 0.0, 0.0).obstacles) is is_obstacle
+
+
+def test_who_waits_behind_the_ego_is_no_obstacle_but_one_that_was_passed_stays_one() -> None:
+    """The ego left its lane at the end of a queue, since the car behind it had stood for 2 s."""
+    route = find_route(join([straight(key(0), 0, 0, 0, 200.0)]), Pose2D(0, 0, 0), Pose2D(190.0, 0, 0))
+    blockers = Blockers()
+    for step in range(50):
+        told = blockers.update([standing(9, 90.0), standing(18, 112.0)], route, {}, 100.0, 0.1 * step)
+    assert told.obstacles == told.suspects == {18}
+    assert blockers.update([standing(9, 90.0), standing(18, 112.0)], route, {}, 115.0, 5.1).obstacles == {18}
