@@ -93,9 +93,10 @@ def pruned(record: dict[str, Any]) -> str:
     networks = record["networks"]
     dense = networks["dense"]
     cells = []
-    for one in networks.values():
+    for name, one in networks.items():
         cost = f"{one['after']['cost'] / one['before']['cost']:.0%}" if "pattern" in one else "100%"
         kind = f"{one['pattern']}, {one['criterion']}" if "pattern" in one else "dense"
+        kind = TUNED.get(name, kind)
         value = one["float32"]["map"]
         cells.append([
             kind, cost, f"{one['not_zero'] / dense['weights']:.0%}", f"{value:.3f}",
@@ -113,6 +114,29 @@ def _speed_up(form: dict[str, Any]) -> str:
         return "–"
     low, high = form["speed_up_quartiles"]
     return f"{form['speed_up']:.2f} ({low:.2f} to {high:.2f})"
+
+
+TUNED = {
+    "two_four": "2:4",
+    "qat": "eight bits",
+    "c60": "channels",
+    "c60_more": "channels, trained longer",
+}
+"""Pruned and rounding networks that were trained further, by the name of their training."""
+
+
+def tuned(record: dict[str, Any]) -> str:
+    """How long each network was trained further, and its distance to the teacher at the start, halfway and last."""
+    cells = []
+    for name, one in record.items():
+        losses = [loss["teacher"] for _, loss in one["losses"]]
+        shown = (losses[0], losses[len(losses) // 2], losses[-1])
+        cells.append([
+            TUNED[name], one["options"]["rate"], str(one["steps"]), f"{one['seconds']:.0f}",
+            *(f"{loss:.2f}" for loss in shown),
+        ])  # fmt: skip
+    columns = ["network", "rate", "steps", "s", "teacher's loss, first step", "halfway", "last"]
+    return markdown_tables.rows(columns, cells)
 
 
 COMPARED = (
@@ -165,6 +189,7 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "zeros": ("sparse_untuned.json", pruned),
         "criteria": ("criteria_untuned.json", pruned),
         "tuned": ("pruned_tuned.json", pruned),
+        "trainings": ("tuned_training.json", tuned),
     },
     "imitation.md": {
         "trained": ("imitation_training.json", curves.table),
