@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from cuda_ops.library.ladder import PACK_BYTES, Launch, Problem, Version
-from cuda_ops.runtime.launcher import ceil_div
+from cuda_ops.runtime.launcher import I64, Launcher, Ptr, ceil_div
 
 EACH_MAX = 32
 """Elements of a row that a thread holds in registers, at most; in a cluster 64 of half precision."""
@@ -23,6 +25,18 @@ ROWS_MAX = (2**31 - 1) // CLUSTER_BLOCKS_MAX
 def flag(value: bool) -> str:
     """A template argument."""
     return "true" if value else "false"
+
+
+def block_per_row(kernel: Callable[[Problem], str], threads: int) -> Launch:
+    """Launch rule of a kernel whose blocks, of `threads` threads, take a row each.
+
+    `kernel` names the kernel with its template arguments. Its parameters are the arrays, then the columns as `int64_t`.
+    """
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        launcher.launch(kernel(problem), (problem.rows, 1, 1), threads, [*map(Ptr, arrays), I64(problem.columns)])
+
+    return launch
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,20 +12,14 @@ from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_di
 
 
 def _two_passes(is_log: bool) -> Launch:
-    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-        kernel = f"softmax_backward_two_passes<{problem.element.cuda}, {rows.flag(is_log)}>"
-        launcher.launch(kernel, (problem.rows, 1, 1), 256, [*map(Ptr, arrays), I64(problem.columns)])
-
-    return launch
+    return rows.block_per_row(lambda p: f"softmax_backward_two_passes<{p.element.cuda}, {rows.flag(is_log)}>", 256)
 
 
 def _vector(is_log: bool) -> Launch:
-    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
-        threads = rows.ONE_BLOCK_THREADS
-        kernel = f"softmax_backward_vector<{problem.element.cuda}, {problem.lanes}, {threads}, {rows.flag(is_log)}>"
-        launcher.launch(kernel, (problem.rows, 1, 1), threads, [*map(Ptr, arrays), I64(problem.columns)])
-
-    return launch
+    threads = rows.ONE_BLOCK_THREADS
+    return rows.block_per_row(
+        lambda p: f"softmax_backward_vector<{p.element.cuda}, {p.lanes}, {threads}, {rows.flag(is_log)}>", threads
+    )
 
 
 def warp(is_log: bool, warps: int = rows.WARPS) -> Launch:
