@@ -108,6 +108,7 @@ class Version:
     limit: str
     """What limits it, which is what the next version changes."""
     launch: Launch
+    """Starts the kernel: `launch(launcher, problem, arrays)`, with the arrays in the order of `Ladder.arrays`."""
     fits: Callable[[Problem], bool] = lambda problem: True
     """Whether the version can run the problem."""
     architecture_min: int = 75

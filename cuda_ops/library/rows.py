@@ -170,8 +170,9 @@ def versions_in_registers(
             3,
             "warp",
             change=f"One warp per row, with {held.what} in its registers.",
-            why=f"{held.loaded}; shuffles replace shared memory and barriers.",
-            limit=f"A thread has registers for {held.elements}: 1,024 to the row.",
+            why=f"{held.loaded}, in packs that are all in flight together; shuffles replace shared memory and "
+            "barriers.",
+            limit=f"A thread has registers for {held.elements}: a warp for rows of 1,024.",
             launch=warp,
             fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
             instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
@@ -180,7 +181,8 @@ def versions_in_registers(
             4,
             "block",
             change=f"One block per row, with {held.what} in its registers.",
-            why=f"Rows of up to {held.block_columns_max:,} elements are loaded once.",
+            why=f"Rows of up to {held.block_columns_max:,} elements are loaded once. Several blocks share a processor: "
+            "some load while others wait at a barrier.",
             limit="Longer rows do not fit into the registers of one block.",
             launch=block,
             fits=lambda problem: problem.columns <= held.block_columns_max,
@@ -189,7 +191,8 @@ def versions_in_registers(
         Version(
             5,
             "cluster",
-            change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory.",
+            change="A cluster of 2 to 8 blocks per row; one exchange through distributed shared memory: blocks of a "
+            "cluster run at once and write into each other's shared memory.",
             why=f"Rows of up to {held.cluster_columns_max:,} elements are loaded once.",
             limit=cluster_limit,
             launch=cluster,

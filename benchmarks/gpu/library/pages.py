@@ -18,6 +18,7 @@ from benchmarks.gpu.library.goals import (
     products_table,
     ragged_sentence,
 )
+from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
@@ -40,16 +41,17 @@ CONVOLUTIONS_FILE = PAGES / "convolutions.json"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
 TIMES = (
-    "Terabytes per second: the bytes as above, by the median time in a CUDA graph on cold data. A version that loads "
-    "its input twice moves more bytes than are counted. Bold is the version that runs by default, empty what cannot "
-    "run or was not timed. A plus marks a version that got another launch shape after the run: its time is the one of "
-    "that shape in the same run. A later version is not faster at every size, and kernels may have changed since an "
-    "earlier run. The [goals](README.md#goals) are for an H200.\n"
+    "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
+    "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
+    "in no cache ([times](terms.md#times)). Bold is the version that runs by default, empty what cannot run or was not "
+    "timed. A plus marks a version that got another launch shape after the run: its time is the one of that shape in "
+    "the same run. A later version is not faster at every size, and kernels may have changed since an earlier run. The "
+    "[goals](README.md#goals) are for an H200.\n"
 )
 PRODUCT_TIMES = (
-    "Tera-operations (TFLOP) per second, by the median time in a CUDA graph on buffers that rotate: a multiply-add is "
-    "two operations. Sizes are rows, columns and depth. torch calls cuBLAS, {peer}. Bold is the version that runs by "
-    "default; of some sizes only that one was timed.\n"
+    "Tera-operations (TFLOP) per second, more is better, by the median time: a multiply-add is two operations. Sizes "
+    "are rows, columns and depth. Calls are in a CUDA graph, on buffers that rotate ([times](terms.md#times)). torch "
+    "calls cuBLAS, {peer}. Bold is the version that runs by default; of some sizes only that one was timed.\n"
 )
 PEERS = {
     "matmul_tf32": "with TF32",
@@ -65,11 +67,8 @@ COUNTERS_FILE = PAGES / "counters.json"
 """What `python -m benchmarks.gpu.library.counters` wrote."""
 COUNTERS_TEXT = (
     "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([counters.json](counters.json), by "
-    "`python -m benchmarks.gpu.library.counters`). Memory: bytes that the device memory read and wrote, as a multiple "
-    "of the fewest that the operator moves, and the share of its highest rate. Waits: what a warp waits for between "
-    "two instructions, in cycles, the two longest: long_scoreboard is data from memory, short_scoreboard from shared "
-    "memory, barrier the other threads of the block, membar the cluster. They were read before the launch shapes "
-    "marked with a plus were chosen.\n"
+    "`python -m benchmarks.gpu.library.counters`). [Counters](terms.md#counters) explains the columns and the "
+    "waits. They were read before the launch shapes marked with a plus were chosen.\n"
 )
 
 
@@ -85,11 +84,13 @@ def page(
         f"`{ladder.formula}`\n",
         f"{_bound(ladder)} `version=N` of the operator in "
         f"[op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without it the version "
-        "runs that was fastest for such sizes and types.\n",
+        "runs that was fastest for such sizes and types. [Terms](terms.md) explains the words of this page, "
+        "[add a version](README.md#add-a-version) how to add one.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
         f"[ladder.py](../../cuda_ops/library/{ladder.folder}/ladder.py)"
         + ("".join(f" and [{name}]({name})" for name in measured) or "; no GPU has timed it yet")
         + ".\n",
+        *([f"{INTRODUCTIONS[ladder.folder]}\n"] if ladder.folder in INTRODUCTIONS else []),
         "## Versions\n",
         rows(["version", "what changed", "what it should gain", "what limits it"], _versions(ladder)),
     ]
@@ -130,7 +131,9 @@ def _bound(ladder: Ladder) -> str:
 
 
 def _moves(moved: float) -> str:
-    return "reads its array once" if moved == 1 else f"moves {moved:g} times the bytes of its first array"
+    if moved == 1:
+        return "has to read its array once"
+    return f"has to move {moved:g} times the bytes of its first array (inputs read once, results written once)"
 
 
 def _versions(ladder: Ladder) -> list[list[str]]:

@@ -145,7 +145,8 @@ MATMUL = Ladder(
             1,
             "naive",
             change="One thread per element of the result: a row of `a` times a column of `b`.",
-            why="It is the simplest kernel that uses the whole GPU; 32 neighbours of `b` are one transaction.",
+            why="It is the simplest kernel that uses the whole GPU: the threads of a warp read 32 neighbours of "
+            "`b`, one line of 128 bytes, and all the same number of `a`.",
             limit="Two loads for each multiply-add: the caches deliver far fewer numbers than the processors can "
             "multiply.",
             launch=tiles("matmul_naive", 8, 32, 256),
@@ -155,9 +156,10 @@ MATMUL = Ladder(
         Version(
             2,
             "tile",
-            change="A block computes a tile of 32 x 32; the factors of 32 steps lie in shared memory.",
-            why="Each number that a block loads serves 32 products instead of one.",
-            limit="Still a load from shared memory, if not from the cache, for almost each multiply-add.",
+            change="A block computes a tile of 32 x 32, and copies the factors of a step of 32 to shared memory first.",
+            why="Each number that a thread loads from device memory or its caches serves 32 multiply-adds, not one.",
+            limit="Five loads from shared memory for four multiply-adds: one of `b` each, and a pack of `a` for four. "
+            "Their queue is full (mio_throttle); the device memory is busy at 15 % only.",
             launch=tiles("matmul_tile", 32, 32, 1024),
             fits=_fits,
             elements=(FLOAT32,),
@@ -166,9 +168,10 @@ MATMUL = Ladder(
         Version(
             3,
             "column",
-            change="A thread computes eight elements of a column, with their sums in registers.",
-            why="A number of `b` that a thread reads from shared memory serves eight products.",
-            limit="Each number of `a` still serves one: more than one load for each eight multiply-adds and their `a`.",
+            change="A thread computes eight elements of a column, with their sums in registers. The tile is 64 x 64.",
+            why="A number of `b` that a thread reads from shared memory serves eight multiply-adds.",
+            limit="A number of `a` serves only one. They come in packs of four, so that there are three loads for "
+            "eight multiply-adds.",
             launch=tiles("matmul_column", 64, 64, 512),
             fits=_fits,
             elements=(FLOAT32,),
@@ -176,10 +179,12 @@ MATMUL = Ladder(
         Version(
             4,
             "square",
-            change="A thread computes a square of 8 x 8 elements.",
-            why="16 numbers from shared memory serve 64 multiply-adds.",
-            limit="Numbers of `a` are read from shared memory 4 bytes at a time, and each load from global memory has "
-            "an address and a bound of its own. Nothing is loaded while products are computed.",
+            change="A thread computes a square of 8 x 8 elements. The tile is 128 x 128.",
+            why="16 numbers from shared memory, four packs, serve 64 multiply-adds.",
+            limit="A thread takes 190 registers: a pack of `a` is four steps of the depth, all of which it holds. "
+            "So a single block fills a processor with 8 of 64 warps, and all of them wait while a tile is loaded, "
+            "number by number. Threads read packs of `b` that begin 32 bytes apart: they use half of the banks, and "
+            "two collide in each.",
             launch=tiles("matmul_square", 128, 128, 256),
             fits=_fits,
             elements=(FLOAT32,),
@@ -187,9 +192,11 @@ MATMUL = Ladder(
         Version(
             5,
             "vector",
-            change="Packs of 16 bytes everywhere; the tile of `a` lies transposed in shared memory. The next packs are "
-            "loaded into registers while products are computed.",
-            why="Four packs from shared memory serve 64 multiply-adds.",
+            change="The tile of `a` lies transposed in shared memory: a pack is four rows of one step. A thread's "
+            "square is four of 4 x 4, 64 apart, so that threads read packs that lie side by side. Device memory is "
+            "read in packs, and those of the next step are loaded into registers while products are computed.",
+            why="127 registers: two blocks share a processor, and one multiplies while the other waits. No banks "
+            "collide. The memory works during the products.",
             limit="Two barriers per step; a step's packs pass through registers.",
             launch=tiles("matmul_vector", 128, 128, 256, has_lanes=True),
             fits=_fits,
@@ -200,7 +207,10 @@ MATMUL = Ladder(
             6,
             "async",
             change="Numbers go to shared memory past the registers (cp.async), into two buffers in turn.",
-            why="One barrier per step, and one buffer is filled while the other is read.",
+            why="One barrier per step, and one buffer is filled while the other is read. At 4096 nothing is gained: "
+            "two blocks per processor hid the second barrier already. At odd sizes packs are single numbers, and to "
+            "hold those of the next step version 5 takes more than 128 registers: one block per processor, where "
+            "this one has two.",
             limit="A step has only the time of one step to arrive, and the factors of a product are loaded just before "
             "it.",
             launch=tiles("matmul_async", 128, 128, 256, has_lanes=True),
@@ -212,10 +222,13 @@ MATMUL = Ladder(
         Version(
             7,
             "warps",
-            change="A warp computes a tile of 64 x 64, a thread 16 x 8; several steps are on their way; the next "
-            "factors are loaded while products are computed; blocks that run at once form a square.",
-            why="Six packs from shared memory serve 128 multiply-adds, and no pack is read twice for the two halves of "
-            "a warp. The blocks of a square share their factors in the L2 cache.",
+            change="A thread computes 16 x 8 elements; the threads of a warp are 4 x 8 (before: 2 x 16), so that a "
+            "warp computes 64 x 64. Four steps have room in shared memory: three are on their way while one is "
+            "computed. The next factors come from shared memory while products are computed. Blocks with successive "
+            "numbers go down 8 tiles, then to the next column.",
+            why="Six packs serve 128 multiply-adds of a thread, and 32 different packs 4,096 of a warp (before: 36 "
+            "for 2,048). A load has three steps of time to arrive. Blocks that run at once ask for fewer different "
+            "rows and columns, whose numbers then are in the L2 cache.",
             limit="A step of 16 takes some 170 instructions besides its 2,048 multiply-adds. In the machine code one "
             "multiply-add in six reads three registers at once.",
             launch=warps("warps"),
@@ -246,7 +259,9 @@ MATMUL = Ladder(
             "layouts",
             change="Transposed matrices are read as they lie in memory.",
             why="No copy before the product. A linear layer's weight is transposed, and so are its gradients' factors.",
-            limit="The issue of instructions, as before.",
+            limit="The issue of instructions, as before. A matrix whose depth lies side by side (`a`, or `b` "
+            "transposed) is still copied number by number. The times below are of matrices that are not transposed, "
+            "so they have none of this version; [products](README.md#products-of-matrices) compares it with copies.",
             launch=layouts,
             fits=fits_layouts,
             architecture_min=80,

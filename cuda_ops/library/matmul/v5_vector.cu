@@ -1,5 +1,6 @@
 // out = a b as v4_square.cu, but all loads and stores are packs of 16 bytes; for the loads from shared memory the tile of
-// `a` lies there transposed. The packs of the next step are loaded into registers while this one is computed.
+// `a` lies there transposed. A thread's square is four of 4 x 4, 64 apart: neighbouring threads read neighbouring packs,
+// which lie in different banks. The packs of the next step are loaded into registers while this one is computed.
 #include "av_product.cuh"
 
 template <int LANES>

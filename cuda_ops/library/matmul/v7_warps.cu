@@ -2,7 +2,7 @@
 // the depth in shared memory, and the factors of the next product in registers.
 //
 // A warp's lanes are 4 x 8; of the 16 lanes that are served together, pairs read the same pack, which is read once. Blocks
-// that run at once compute a square of tiles, GROUP tiles high, so that the L2 cache serves most of their reads.
+// that run at once compute neighbouring tiles, GROUP of them high, so that the L2 cache serves most of their reads.
 #include "av_product.cuh"
 
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, int BLOCKS>

@@ -114,7 +114,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 "three_passes",
                 change="One block per row, and up to three passes over it: mean, variance, result.",
                 why="It is the formula as it stands.",
-                limit="Every element is loaded up to three times, 4 bytes at a time.",
+                limit="Every element is loaded up to three times, 4 bytes (2 in half precision) at a time.",
                 launch=_any_length("three_passes", is_rms),
             ),
             Version(
@@ -122,7 +122,9 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 "welford",
                 change="Mean and variance in one pass; packs of 16 bytes.",
                 why="Two passes instead of three: Welford's update finds the variance around a moving mean.",
-                limit="The second pass loads the row again: from the L2 cache at best.",
+                limit="Long rows: the second pass loads the row again, from the L2 cache at best. Short rows: each "
+                "of the 512 threads joins the results of all 16 warps, with a division each. At rows of 4,096 "
+                "float32 the processors issue in 85 % of their cycles, and the memory is busy at 58 % (H100).",
                 launch=_any_length("welford", is_rms),
                 instructions=("LDG.E.128", "STG.E.128"),
             ),

@@ -71,26 +71,30 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
             Version(
                 1,
                 "tree",
-                change="A block adds its threads' sums by a tree in shared memory; a second launch adds the blocks'.",
-                why="All processors work, and the order of additions is fixed, so that reruns give equal bits.",
-                limit="Nine barriers per block, in which most threads have nothing to do. A sum of 2^30 elements hides "
-                "them.",
+                change="A block joins its threads' results by a tree in shared memory: in each round half of the "
+                "threads join what the other half holds. A second launch joins the blocks' results.",
+                why="All processors work, and the order is fixed, so that reruns give equal bits.",
+                limit="Nine barriers per block, between which most threads have nothing to do. An array of 2^30 "
+                "elements hides them.",
                 launch=_two_launches("tree", functor),
             ),
             Version(
                 2,
                 "shuffle",
-                change="Warps add by shuffles; sums across threads are in double precision.",
-                why="Lanes exchange registers: one barrier per block instead of nine, which only a small sum can feel.",
-                limit="The second launch: a small sum waits for it, a large one hides it.",
+                change="Warps join by shuffles; results across threads are in double precision.",
+                why="The threads of a warp exchange registers: one barrier per block instead of nine, which only a "
+                "small array can feel.",
+                limit="The second launch: a small array waits for it, a large one hides it.",
                 launch=_two_launches("shuffle", functor),
                 instructions=("SHFL.BFLY",),
             ),
             Version(
                 3,
                 "one_launch",
-                change="The block that comes last adds the partial sums.",
-                why="One launch. An atomic counter with release and acquire tells a block that it is the last.",
+                change="The block that comes last joins the partial results.",
+                why="One launch. A block adds 1 to a counter (atomic, so that no count is lost) after it has "
+                "written, and so learns whether it is the last; release and acquire make the others' results "
+                "visible to it.",
                 limit="A thread loads one element at a time: too few bytes in flight.",
                 launch=_one_launch(lambda p: f"reduce_one_launch<{p.element.cuda}, {functor}>", THREADS, lambda p: 1),
                 instructions=("ATOM",),
@@ -98,10 +102,11 @@ def _ladder(name: str, formula: str, inputs: int) -> Ladder:
             Version(
                 4,
                 "vector",
-                change="Packs of 16 bytes, four in flight per thread, with a sum for each lane of the packs.",
-                why="16 (float32) to 32 times the bytes in flight; additions do not wait for one another, and float32 "
-                "stays exact.",
-                limit="It equals CUB and torch on an H100. Blocks of 1,024 threads are 1 % faster there than 512.",
+                change="Packs of 16 bytes, four in flight per thread, with a partial result for each place in a pack.",
+                why=f"{16 // inputs} (float32) to {32 // inputs} times the bytes in flight; joins do not wait for one "
+                "another, and each partial sum has few terms, so that float32 stays exact.",
+                limit="The memory: it equals CUB and torch on an H100. Blocks of 1,024 threads are 1 % faster there "
+                "than 512.",
                 launch=vector(functor, unroll=VECTOR_UNROLL // inputs),
                 instructions=("LDG.E.NA.128", "ATOM"),
             ),

@@ -216,6 +216,6 @@ def test_a_version_gives_the_exact_result_rounded(
 ) -> None:
     launcher = ShimLauncher(libraries(ladder.folder))
     for case in cases_for(ladder, version):
-        assert version.can_run(case.problem)
+        assert version.can_run(case.problem), f"give ROWS rows that fit: {case.problem.columns} columns do not"
         version.launch(launcher, case.problem, case.arrays)
         case.check(version)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from importlib.util import find_spec
@@ -12,8 +13,10 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
+from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from cuda_ops.errors import CompilerMissingError
 from cuda_ops.library.ladder import Element, Ladder, Problem, Version
+from cuda_ops.library.matmul.ladder import MATMUL
 from cuda_ops.library.recorder import record
 from cuda_ops.runtime.compiler import KernelSource, compile_instance, toolkit_version
 from tests.cuda_ops.library import ladder_cases as cases
@@ -91,7 +94,10 @@ def test_a_version_compiles(nvrtc: str, ladder: Ladder, version: Version) -> Non
 def test_the_machine_code_is_what_the_version_is_about(
     nvrtc: str, ladder: Ladder, version: Version, tmp_path: Path
 ) -> None:
-    """And no variable lies in local memory, which would be one that did not fit into registers."""
+    """And no variable lies in local memory, which would be one that did not fit into registers.
+
+    Products of float32 load as often from shared memory as their page says.
+    """
     program = disassembler()
     source = KernelSource(ladder.source(version), fused_multiply_add=version.fused_multiply_add)
     text = ""
@@ -103,3 +109,17 @@ def test_the_machine_code_is_what_the_version_is_about(
         assert instruction in text
     assert "LDL" not in text
     assert "STL" not in text
+    if ladder is MATMUL:
+        loads, packs = (len(re.findall(rf"LDS{ending} R\d", text)) for ending in (r"(?:\.128)?", r"\.128"))
+        multiply_adds = text.count("FFMA")
+        assert loads_on_the_page(version.number) == (64 * loads // multiply_adds, 64 * packs // multiply_adds)
+
+
+def loads_on_the_page(version: int) -> tuple[int, int]:
+    """Loads from shared memory for 64 multiply-adds, and how many of them are packs, by the table of matmul.md."""
+    for line in INTRODUCTIONS["matmul"].splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if str(version) in cells[0].split(", "):
+            numbers = [int(number) for number in re.findall(r"\d+", cells[-1])]
+            return (0, 0) if cells[-1].startswith("none") else (numbers[0], numbers[-1])
+    raise AssertionError(f"version {version} is not in the table")
