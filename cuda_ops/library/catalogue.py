@@ -12,6 +12,7 @@ from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8
 from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
 from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
@@ -44,6 +45,7 @@ LADDERS = (
     RMS_NORM_BACKWARD,
     MATMUL,
     MATMUL_HALF,
+    MATMUL_SPARSE,
     MATMUL_PARTS,
     MATMUL_TF32,
     MATMUL_FP8,

@@ -14,6 +14,7 @@ from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.matmul_parts.op import matmul_parts
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8
 from cuda_ops.library.matmul_rows.op import matmul_layer_norm, matmul_softmax
+from cuda_ops.library.matmul_sparse.op import matmul_sparse
 from cuda_ops.library.matmul_tf32.op import matmul_tf32
 from cuda_ops.library.norm.op import layer_norm, layer_norm_backward, rms_norm, rms_norm_backward
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
@@ -44,6 +45,7 @@ OPERATORS: dict[str, Callable[..., Any]] = {
     "rms_norm_backward": rms_norm_backward,
     "matmul": matmul,
     "matmul_half": matmul_half,
+    "matmul_sparse": matmul_sparse,
     "matmul_parts": matmul_parts,
     "matmul_tf32": matmul_tf32,
     "matmul_fp8": matmul_fp8,

@@ -91,6 +91,7 @@ TORCH: dict[str, Callable[..., Any]] = {
     ),
     "matmul": torch.mm,
     "matmul_half": torch.mm,
+    "matmul_sparse": lambda a, b, dense=None: torch.mm(a if dense is None else dense, b),
     "matmul_parts": torch.mm,
     "matmul_tf32": _multiply_tf32,
     "matmul_fp8": _multiply_fp8,
@@ -107,8 +108,13 @@ TORCH: dict[str, Callable[..., Any]] = {
 }
 
 
-def more_for(name: str, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
-    """What torch's operator takes besides our arguments: for the gradients of norms, what its forward pass kept."""
+def more_for(name: str, inputs: list[Any]) -> list[torch.Tensor]:
+    """What torch's operator takes besides our arguments: for the gradients of norms, what its forward pass kept.
+
+    For the product of a packed matrix it is the matrix with its zeros, which torch multiplies as a dense one.
+    """
+    if name == "matmul_sparse":
+        return [] if isinstance(inputs[0], torch.Tensor) else [inputs[0].dense()]
     if name == "layer_norm_backward":
         _, x, weight = inputs
         return list(torch.ops.aten.native_layer_norm(x, x.shape[-1:], weight, weight, EPSILON)[1:])

@@ -48,6 +48,19 @@ def matmul_half(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> 
     return (exact if bias is None else exact + bias.double()).to(a.dtype)
 
 
+def matmul_sparse(a: torch.Tensor, is_kept: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
+    """The product of two matrices, plus `bias` for each column, where `a` is zero but for the elements that are kept.
+
+    What is not finite in `b` meets only those.
+    """
+    wide = b.double()
+    exact = a.double() @ torch.where(torch.isfinite(wide), wide, 0.0)
+    for k in (~torch.isfinite(wide)).any(-1).nonzero().reshape(-1).tolist():
+        row = torch.where(torch.isfinite(wide[k]), 0.0, wide[k])
+        exact += torch.where(is_kept[:, k, None] & (row != 0), a[:, k, None].double() * row, 0.0)
+    return (exact if bias is None else exact + bias.double()).to(a.dtype).contiguous()
+
+
 def matmul_batches(
     a: torch.Tensor,
     b: torch.Tensor,

@@ -10,6 +10,8 @@ import torch
 from torch.nn import functional
 
 from cuda_ops.library.ladder import FLOAT8, INT8, Element, Ladder
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
+from cuda_ops.library.matmul_sparse.packing import two_of_four
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.peers import EPSILON, TORCH, more_for
 
@@ -33,7 +35,8 @@ def random_inputs(
         return torch.randn(shape, generator=generator, device=device, dtype=getattr(torch, element.name))
 
     if ladder.is_product:
-        return [draw(rows, depth), draw(depth, columns)]
+        a, b = draw(rows, depth), draw(depth, columns)
+        return [two_of_four(a) if ladder is MATMUL_SPARSE else a, b]
     absent = {"bias", "dbias"} if "rms" in ladder.name else set()
     if ladder.name in ("sum", "max", "mean"):  # they share dot's kernels, and have no second array
         absent = {"y"}

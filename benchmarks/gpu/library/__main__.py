@@ -23,6 +23,7 @@ from benchmarks.gpu.library import cub, liger, records, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.shapes import (
     Case,
+    arrays_of,
     backward_cases,
     batch_product_cases,
     cases,
@@ -32,11 +33,13 @@ from benchmarks.gpu.library.shapes import (
     problem_of,
     product_cases,
     shapes_of,
+    sparse_product_cases,
     tensor_product_cases,
 )
 from cuda_ops.library import peers
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Problem
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.run import prepare
 from cuda_ops.runtime.gpu import launcher
@@ -124,6 +127,8 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
     more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
+    if case.ladder is MATMUL_SPARSE:
+        contenders |= sparse_peers(case, more)
     if part == "liger":
         contenders["liger"] = _on(sets, liger.operator(case.ladder.name), {})
     if part == "compiled":
@@ -140,6 +145,17 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
     print(f"{case.title()}: {case.ladder.unit} {summary}", flush=True)
 
 
+def sparse_peers(case: Case, sets: list[Any]) -> dict[str, rotating.Call]:
+    """Our product of the dense matrix, and cuSPARSELt's of the sparse one, in torch."""
+    found = {"matmul_half": _on([[dense, b] for _, b, dense in sets], OPERATORS["matmul_half"], {})}
+    try:
+        made = [[torch.sparse.SparseSemiStructuredTensorCUSPARSELT.from_dense(dense), b] for _, b, dense in sets]
+    except (AttributeError, RuntimeError, NotImplementedError, ValueError) as error:
+        print(f"{case.title()}: cuSPARSELt: {rotating.reason(error)}", flush=True)
+        return found
+    return found | {"cuSPARSELt": _on(made, torch.mm, {})}
+
+
 SUSTAINED_S = 2.0
 """For which a contender runs on end."""
 
@@ -148,7 +164,8 @@ def sustain_case(bench: Bench, case: Case) -> None:
     """The rates of the default version and of torch, each for seconds on end, twice in turn, with clocks and power."""
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
     ours = OPERATORS[case.ladder.name]
-    contenders = {"ours": _on(sets, ours, {}), "torch": _on(sets, peers.TORCH[case.ladder.name], {})}
+    more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
+    contenders = {"ours": _on(sets, ours, {}), "torch": _on(more, peers.TORCH[case.ladder.name], {})}
     for name, time_us, clocks in rotating.on_end(contenders, len(sets), SUSTAINED_S):
         row = case.named() | {"contender": name} | _rates(case, time_us) | clocks
         bench.add("sustained", row)
@@ -224,7 +241,7 @@ def _direct(case: Case, sets: list[Any], kernels: Any, launch: Any, problem: Pro
     ladder = case.ladder
 
     def call(i: int, fill: float | None = None) -> Any:
-        inputs = sets[i]
+        inputs = arrays_of(sets[i])
         named = dict(zip(ladder.inputs, inputs, strict=False))
         named |= {name: inputs[0].new_empty(count(problem)) for name, count in ladder.results.items()}
         if fill is not None:
@@ -284,6 +301,7 @@ def main() -> None:
     )
     kind.add_argument("--half-products", action="store_true", help="the products of half-precision matrices")
     kind.add_argument("--tensor-products", action="store_true", help="those of TF32, in parts, and of 8-bit matrices")
+    kind.add_argument("--sparse-products", action="store_true", help="those of 2:4 sparse matrices")
     kind.add_argument("--batch-products", action="store_true", help="batches of products, with factors")
     kind.add_argument("--fused-products", action="store_true", help="those with what follows them in one kernel")
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
@@ -310,6 +328,8 @@ def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
         return fused_product_cases
     if arguments.tensor_products:
         return tensor_product_cases
+    if arguments.sparse_products:
+        return sparse_product_cases
     return half_product_cases if arguments.half_products else cases
 
 

@@ -57,8 +57,11 @@ PEERS = {
     "matmul_tf32": "with TF32",
     "matmul_fp8": "with scales of 1 and fast accumulation (torch._scaled_mm)",
     "matmul_int8": "whose result is int32, without scales (torch._int_mm)",
+    "matmul_sparse": "on the matrix with its zeros, as matmul_half does; multiply-adds with zeros count",
 }
 """How torch computes a product; the others without TF32."""
+OTHERS = ("torch", "torch.compile", "matmul_half", "cuSPARSELt")
+"""What is timed beside an operator's versions."""
 
 SUSTAINED_TEXT = (
     "For two seconds on end, the default version and torch in turn, with the clock and the power late in that time:\n"
@@ -168,7 +171,7 @@ def _times(ladder: Ladder, figures: dict[str, Any]) -> tuple[list[str], list[lis
         rate = "" if row["tb_per_s"] is None else _rate(row) + (" +" if "shape" in row else "")
         cells.setdefault(row["contender"], f"**{rate}**" if row["contender"] == default_version(row) else rate)
     contenders = [f"v{version.number}" for version in ladder.versions]
-    contenders += [name for name in ("torch", "torch.compile") if any(name in cells for cells in found.values())]
+    contenders += [name for name in OTHERS if any(name in cells for cells in found.values())]
     lines = [
         [element, _size(*size), *(cells.get(name, "") for name in contenders)]
         for (element, size), cells in sorted(found.items(), key=lambda item: (item[0][0], item[0][1][1]))

@@ -32,6 +32,8 @@ from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8
 from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX
+from cuda_ops.library.matmul_sparse import ladder as matmul_sparse
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
 from cuda_ops.library.matmul_tf32.ladder import MATMUL_TF32
 from cuda_ops.library.norm import ladder as norm
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
@@ -214,6 +216,44 @@ def tensor_product_cases() -> Iterator[Case]:
     yield Case(MATMUL_FP8, MATMUL_FP8.elements[0], 4096, 11008, depth=4096, transposed="b", is_brief=True)
 
 
+SPARSE_PRODUCT_SIZES = (
+    (4096, 4096, 4096),
+    (8192, 8192, 8192),
+    (2048, 8192, 2048),
+    (2048, 2048, 2048),
+    (1024, 1024, 1024),
+    (4096, 11008, 4096),
+)
+SPARSE_TILES = tuple(
+    matmul_sparse.Tile(*sizes)
+    for sizes in (
+        (2, 1, 256, 3, 4, 1, 8),
+        (2, 1, 256, 2, 4, 1, 8),
+        (2, 1, 256, 3, 4, 2, 4),
+        (2, 2, 128, 3, 5, 1, 4, 1),
+        (2, 2, 128, 3, 5, 2, 4, 1),
+        (2, 2, 128, 3, 5, 2, 2, 1),
+        (2, 2, 128, 3, 5, 2, 8, 1),
+        (2, 2, 128, 2, 6, 2, 4),
+        (2, 2, 192, 2, 4, 1, 4),
+        (2, 2, 192, 2, 5, 1, 4, 1),
+        (2, 1, 192, 4, 5, 1, 8),
+        (2, 1, 128, 4, 7, 2, 4),
+    )
+)
+"""Launch shapes of version 3; the first one is version 2's."""
+
+
+def sparse_product_cases() -> Iterator[Case]:
+    """The products of 2:4 sparse matrices."""
+    for rows, columns, depth in SPARSE_PRODUCT_SIZES:
+        is_square = rows == columns and rows > 2048
+        yield Case(MATMUL_SPARSE, BFLOAT16, rows, columns, is_square, depth, is_sustained=is_square)
+        if is_square:
+            yield Case(MATMUL_SPARSE, BFLOAT16, rows, columns, True, depth, transposed="b")
+    yield Case(MATMUL_SPARSE, HALF[1], 4096, 4096, depth=4096)
+
+
 FUSED_PRODUCT_SIZES = ((4096, 4096, 128), (4096, 4096, 1024), (16384, 1024, 1024), (8192, 512, 512), (65536, 256, 64))
 """Rows, columns and depth of products whose rows are normalized."""
 
@@ -243,6 +283,7 @@ def batch_product_cases() -> Iterator[Case]:
 
 def inputs_for(case: Case, seed: int) -> list[Any]:
     """Random arguments of the operator on the GPU."""
+    from cuda_ops.library.matmul_sparse.packing import pack
     from cuda_ops.library.trial import random_inputs
 
     if case.ladder in (MATMUL_BATCHES, MATMUL_HALF_BATCHES):
@@ -260,7 +301,16 @@ def inputs_for(case: Case, seed: int) -> list[Any]:
     if case.ladder in (MATMUL_RESIDUAL, MATMUL_RELU, MATMUL_SILU):
         a, b = made
         return [a, b, b[0].clone(), random_inputs(SOFTMAX, case.element, case.rows, case.columns, "cuda", seed)[0]]
-    return [x.T.contiguous().T if name in case.transposed else x for name, x in zip("ab", made, strict=True)]
+    lying = [x.T.contiguous().T if name in case.transposed else x for name, x in zip("ab", made, strict=True)]
+    return [pack(lying[0]), lying[1]] if case.ladder is MATMUL_SPARSE else lying
+
+
+def arrays_of(inputs: list[Any]) -> list[Any]:
+    """The arguments as the arrays that kernels read: a packed matrix is two of them."""
+    from cuda_ops.library.matmul_sparse.packing import TwoOfFour
+
+    a, *others = inputs
+    return [a.values, a.pattern, *others] if isinstance(a, TwoOfFour) else inputs
 
 
 def problem_of(case: Case) -> Problem:
@@ -301,6 +351,10 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
             for version in ladder.versions[7:]
             for tile in TILES
         ]
+    if ladder is MATMUL_SPARSE:
+        version = ladder.versions[2]
+        tiles = SPARSE_TILES if version.can_run(problem) else ()
+        return [Shape(_title_of_sparse(tile), version, matmul_sparse.tall(_always(tile))) for tile in tiles]
     if ladder.is_product and ladder not in (MATMUL, MATMUL_HALF):
         return []
     if ladder is MATMUL_HALF:
@@ -391,6 +445,13 @@ def _title(spread: Spread) -> str:
 def _title_of(tile: Tile) -> str:
     warp = f"{tile.warp_rows} x {tile.warp_columns}"
     return f"{tile.rows} x {tile.columns} x {tile.depth}, warps {warp}, {tile.stages} stages, {tile.blocks} blocks"
+
+
+def _title_of_sparse(tile: matmul_sparse.Tile) -> str:
+    return (
+        f"{tile.rows} x {tile.columns}, {tile.stages_a} and {tile.stages_b} stages, {tile.blocks} blocks, {tile.group} "
+        f"rows of tiles, {tile.out_boxes} boxes"
+    )
 
 
 def _always(value: T) -> Callable[[Problem], T]:

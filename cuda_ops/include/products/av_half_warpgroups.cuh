@@ -113,7 +113,7 @@ __device__ inline void av_store_squares_by_engine(const M& out, int64_t row, int
 }
 
 // The same for a warpgroup's sums, with the bias added.
-template <class T, int COUNT>
+template <int BOXES = 2, class T, int COUNT>
 __device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bias, const av_tensor_map& out, int64_t row,
                                                 int64_t column, int columns, T* boxes, int number, int& used) {
     if (bias) {
@@ -126,10 +126,11 @@ __device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bi
             for (int i = 0; i < 4; ++i) sum[4 * j + i] += more[i % 2];
         }
     }
-    av_store_squares_by_engine<T, 2 * COUNT>(out, row, column, boxes, number, used, [&](int j, float(&values)[4]) {
+    const auto square = [&](int j, float(&values)[4]) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) values[i] = sum[4 * j + i];
-    });
+    };
+    av_store_squares_by_engine<T, 2 * COUNT, av_tensor_map, BOXES>(out, row, column, boxes, number, used, square);
 }
 
 // The stage whose turn it is, and the parity of its barriers' phase.

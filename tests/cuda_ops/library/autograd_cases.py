@@ -15,6 +15,7 @@ from cuda_ops.library.matmul.op import matmul
 from cuda_ops.library.matmul_batches.op import matmul_batches, matmul_half_batches
 from cuda_ops.library.matmul_half.op import matmul_half
 from cuda_ops.library.matmul_parts.op import matmul_parts
+from cuda_ops.library.matmul_sparse.packing import pack, two_of_four
 from cuda_ops.library.matmul_tf32.op import matmul_tf32
 from cuda_ops.library.norm.op import layer_norm, rms_norm
 from cuda_ops.library.norm_residual.op import residual_layer_norm, residual_rms_norm
@@ -110,7 +111,7 @@ UNCHECKED = {"matmul_fp8"}
 """torch checks a registration by multiplying arguments, which fails here; its registration is that of matmul_int8."""
 FUSED_SUMS = ("matmul_residual", "matmul_relu", "matmul_silu")
 FUSED = {*FUSED_SUMS, "matmul_softmax", "matmul_layer_norm"}
-UNDIFFERENTIABLE = {"matmul_fp8", "matmul_int8", *FUSED}
+UNDIFFERENTIABLE = {"matmul_fp8", "matmul_int8", "matmul_sparse", *FUSED}
 """Operators without a derivative."""
 IN_FLOAT32 = [
     name for name in DIFFERENTIABLE if torch.float32 in DTYPES.get(name, (torch.float32,)) and name not in ROUGH
@@ -148,6 +149,7 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
     gradient, y = tensor(6, 16, wants=False), tensor(6, 16, wants=False)
     plain = tensor(16, wants=False)
     halves = gradient.bfloat16(), gradient.T.bfloat16()
+    sparse = pack(two_of_four(halves[0]))
     return {
         "add": (OPS.library_add, (x, tensor(6, 16), 0)),
         "relu": (OPS.library_relu, (x, 0)),
@@ -170,6 +172,10 @@ def registered(device: str) -> dict[str, tuple[Any, tuple[Any, ...]]]:
             (gradient.to(torch.int8), gradient.T.to(torch.int8), plain[:6].clone(), None, 0),
         ),
         "matmul_half": (OPS.library_matmul_half, (*half(x, tensor(16, 9), tensor(9)), 0)),
+        "matmul_sparse": (
+            OPS.library_matmul_sparse,
+            (sparse.values, sparse.pattern, halves[1], plain[:6].bfloat16(), 0),
+        ),
         "matmul_batches": (
             OPS.library_matmul_batches,
             (tensor(2, 6, 16), tensor(2, 16, 9), tensor(2, 6, 9), 0.5, 2.0, 0),

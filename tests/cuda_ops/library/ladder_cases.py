@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ALL_ELEMENTS, BFLOAT16, FLOAT16, FLOAT32, INT8, Element, Ladder, Version
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
+from cuda_ops.library.matmul_sparse.packing import pack, two_of_four
 
 EPSILON = 1e-5
 VERSIONS = [(ladder, version) for ladder in LADDERS for version in ladder.versions]
@@ -91,6 +94,7 @@ EXACT: dict[str, Callable[..., torch.Tensor | tuple[torch.Tensor, ...]]] = {
         a, b, bias, weight, shift, EPSILON
     ),
     "matmul_half": lambda a, b, bias=None: a @ b if bias is None else a @ b + bias,
+    "matmul_sparse": lambda a, b, bias=None: reference.matmul_sparse(a, a != 0, b, bias),
     "matmul_batches": lambda a, b, c=None: a @ b if c is None else a @ b + c,
     "matmul_half_batches": lambda a, b, bias=None, c=None: reference.matmul_batches(a, b, bias, c),
 }
@@ -138,6 +142,7 @@ PARTS = {
     "rms_norm_backward": (2, 1),
     "matmul": (2, 0),
     "matmul_half": (2, 0),
+    "matmul_sparse": (2, 0),
     "matmul_parts": (2, 0),
     "matmul_tf32": (2, 0),
     "matmul_fp8": (2, 0),
@@ -164,13 +169,19 @@ def inputs_of(
 ) -> list[torch.Tensor]:
     """Arguments of the operator: flat arrays of `columns` elements, rows with weight and bias, or matrices."""
     if ladder.is_product:
-        return [draw(7, element, rows, depth, device=device), draw(8, element, depth, columns, device=device)]
+        a, b = draw(7, element, rows, depth, device=device), draw(8, element, depth, columns, device=device)
+        return [two_of_four(a) if ladder is MATMUL_SPARSE else a, b]
     shape = (columns,) if ladder.is_flat else (rows, columns)
     arrays, parts = PARTS.get(ladder.name, (1, 0))
     made = [draw(7 + i, element, *shape, device=device) for i in range(arrays)]
     if ladder.name in FORWARD:
         made[1] = FORWARD[ladder.name](made[1])
     return made + [draw(3 + i, element, columns, device=device) for i in range(parts)]
+
+
+def prepared(ladder: Ladder, inputs: list[torch.Tensor]) -> list[Any]:
+    """The arguments as the operator takes them for many calls: a sparse matrix packed."""
+    return [pack(inputs[0]), *inputs[1:]] if ladder is MATMUL_SPARSE else inputs
 
 
 def without_weights(ladder: Ladder, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -260,7 +271,7 @@ def _allowed_of_product(
 ) -> torch.Tensor:
     """A part of the sum of the terms' magnitudes; what follows the product may double it, and adds its own rounding."""
     a, b, *parts = inputs
-    terms = a.abs() @ b.abs()
+    terms = results(EXACT[ladder.name](a.abs(), b.abs()))[0] if ladder is MATMUL_SPARSE else a.abs() @ b.abs()
     if ladder.name == "matmul_softmax":
         return 2e-6 * wanted.abs() * (1.0 + terms.amax(-1, keepdim=True))
     if ladder.name == "matmul_layer_norm":

@@ -28,6 +28,8 @@ from cuda_ops.library.ladder import (  # noqa: E402
     line_of,
 )
 from cuda_ops.library.matmul_batches.ladder import MATMUL_BATCHES  # noqa: E402
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE  # noqa: E402
+from cuda_ops.library.matmul_sparse.packing import pack  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
 from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
@@ -95,7 +97,7 @@ class Case:
         }
         scratch = {name: np.full(-(-size(problem) // 8), np.nan) for name, size in ladder.scratch.items()}
         is_lying = (*transposed, *[False] * len(inputs))
-        lying = [x.mT if is_other else x for x, is_other in zip(inputs, is_lying, strict=False)]
+        lying = packed_first(ladder, [x.mT if is_other else x for x, is_other in zip(inputs, is_lying, strict=False)])
         given = dict(zip(ladder.inputs, [placed(x, offset) for x in lying], strict=False))
         given |= {name: bits(out) for name, out in self.results.items()}
         named = given | scratch
@@ -119,6 +121,14 @@ class Case:
         alpha, beta = self.problem.batch.alpha, self.problem.batch.beta
         wanted, terms = alpha * (a @ b) + beta * c, abs(alpha) * (a.abs() @ b.abs()) + abs(beta) * c.abs()
         cases.check_near(self.results["out"].reshape(wanted.shape), wanted, 1e-6 * terms)
+
+
+def packed_first(ladder: Ladder, inputs: list[Any]) -> list[Any]:
+    """The arguments with a sparse matrix as the two arrays of which the kernels read it."""
+    if ladder is not MATMUL_SPARSE:
+        return inputs
+    packed = pack(inputs[0])
+    return [packed.values, packed.pattern, *inputs[1:]]
 
 
 def bits(tensor: Any) -> Array:
@@ -167,7 +177,8 @@ def product_cases(ladder: Ladder) -> list[Case]:
     made = [case(*size) for size in cases.PRODUCT_SIZES]
     made += [case(40, 72, 24, offset=1), Case(ladder, special, 8, 60, 0, 8)]
     other = element if element == FLOAT32 else FLOAT16
-    for transposed in ((False, True), (True, False), (True, True)):
+    lies = ((False, True),) if ladder is MATMUL_SPARSE else ((False, True), (True, False), (True, True))
+    for transposed in lies:
         for rows, columns, depth in ((136, 88, 40), (37, 20, 31)):
             inputs = cases.inputs_of(ladder, other, rows, columns, depth=depth)
             bias = [] if other == FLOAT32 else [cases.draw(3, other, columns)]

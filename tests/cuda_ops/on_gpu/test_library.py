@@ -137,7 +137,7 @@ def test_a_product_of_no_depth_is_zero() -> None:
 @pytest.mark.parametrize("name", OPERATORS)
 def test_another_stream_and_a_graph(name: str) -> None:
     ladder = next(ladder for ladder, _ in cases.VERSIONS if ladder.name == name)
-    inputs = cases.inputs_of(ladder, ladder.elements[0], 33, 5000, "cuda")
+    inputs = cases.prepared(ladder, cases.inputs_of(ladder, ladder.elements[0], 33, 5000, "cuda"))
     operator = OPERATORS[name]
     wanted = cases.results(operator(*inputs))
     stream = torch.cuda.Stream()

@@ -1,0 +1,210 @@
+"""The ladder of the product of a 2:4 sparse matrix of half precision with a dense one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cuda_ops.library.ladder import PACK_BYTES, Ladder, Launch, Problem, Version
+from cuda_ops.library.matmul_half.ladder import (
+    ALIGNMENT_BYTES,
+    BOX,
+    BOX_BYTES,
+    HALF,
+    fits_engine_sizes,
+)
+from cuda_ops.library.rows import flag
+from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
+
+GROUP = 4
+"""Neighbours in a row, of which at most two are not zero."""
+LINE_DEPTH = 16
+"""Of the depth, of which the lines of values hold whole multiples, so that they begin at multiples of 16 bytes."""
+PATTERN_ROWS, PATTERN_DEPTH, PATTERN_BYTES = 64, 128, 1024
+"""Of a block of the pattern: AV_PATTERN_ROWS, AV_PATTERN_DEPTH and AV_PATTERN_BYTES of av_sparse_pattern.cuh."""
+
+
+def line_length(depth: int) -> int:
+    """Values in a row of the packed matrix."""
+    return ceil_div(depth, LINE_DEPTH) * (LINE_DEPTH // 2)
+
+
+def pattern_blocks(rows: int, depth: int) -> tuple[int, int]:
+    """Blocks of the pattern along the depth, and down the rows."""
+    return ceil_div(depth, PATTERN_DEPTH), ceil_div(rows, PATTERN_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """What a block computes: `groups` warpgroups multiply `tall` times 64 rows and `columns` columns each.
+
+    `stages_a` steps of 128 of the depth of `a`, and `stages_b` steps of 64 of `b`, are on their way. `blocks` blocks of
+    a cluster share `b`. Tiles follow one another down `group` rows of them. A warpgroup stores its results through
+    `out_boxes` boxes.
+    """
+
+    groups: int
+    tall: int
+    columns: int
+    stages_a: int
+    stages_b: int
+    blocks: int
+    group: int
+    out_boxes: int = 2
+
+    @property
+    def rows(self) -> int:
+        """Of a block."""
+        return self.groups * self.tall * BOX
+
+    @property
+    def threads(self) -> int:
+        return 128 * (self.groups + 1)
+
+    @property
+    def shared_bytes(self) -> int:
+        of_a = self.stages_a * self.groups * self.tall * (BOX_BYTES + PATTERN_BYTES)
+        of_b = self.stages_b * self.columns // BOX * BOX_BYTES
+        return of_a + of_b + self.groups * self.out_boxes * BOX_BYTES + ALIGNMENT_BYTES
+
+    def clusters(self, problem: Problem) -> int:
+        """The tiles of all blocks of a cluster."""
+        return ceil_div(problem.rows, self.rows * self.blocks) * ceil_div(problem.columns, self.columns)
+
+
+WIDE = Tile(2, 1, 256, 3, 4, 1, 8)
+"""The tile of version 2."""
+TALL = Tile(2, 2, 128, 3, 5, 2, 4, 1)
+"""The tile of version 3."""
+
+
+def _sizes(problem: Problem) -> list[Argument]:
+    return [I32(problem.rows), I32(problem.columns), I32(problem.depth)]
+
+
+def _layout(problem: Problem) -> str:
+    """The template argument B_IS_WIDE."""
+    return flag(not problem.b_is_transposed)
+
+
+def _naive(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    launcher.launch(
+        f"matmul_sparse_naive<{problem.element.cuda}, {_layout(problem)}>",
+        (ceil_div(problem.rows, 8) * ceil_div(problem.columns, 32), 1, 1),
+        256,
+        [*map(Ptr, arrays), *_sizes(problem)],
+    )
+
+
+def _start(launcher: Launcher, problem: Problem, arrays: Sequence[Any], tile: Tile, kernel: str) -> None:
+    """Launch as many blocks of versions 2 and 3 as run at once."""
+    a, pattern, b, bias, out = arrays
+    lies = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
+    resident = launcher.resident_blocks(kernel, tile.threads, tile.shared_bytes, tile.blocks)
+    launcher.launch(
+        kernel,
+        (min(resident // tile.blocks, tile.clusters(problem)) * tile.blocks, 1, 1),
+        tile.threads,
+        [
+            TensorMap(a, 2, problem.rows, line_length(problem.depth), BOX, BOX),
+            Ptr(pattern),
+            TensorMap(b, 2, *lies, BOX, BOX),
+            Ptr(bias),
+            TensorMap(out, 2, problem.rows, problem.columns, BOX, BOX),
+            *_sizes(problem),
+        ],
+        shared_bytes=tile.shared_bytes,
+        cluster=tile.blocks,
+    )
+
+
+def _persistent(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    sizes = f"{WIDE.columns}, {_layout(problem)}, {WIDE.stages_a}, {WIDE.stages_b}, {WIDE.group}"
+    kernel = f"matmul_sparse_persistent<{problem.element.cuda}, {sizes}>"
+    _start(launcher, problem, arrays, WIDE, kernel)
+
+
+def tall(rule: Callable[[Problem], Tile] = lambda problem: TALL) -> Launch:
+    """Launch rule of version 3."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        tile = rule(problem)
+        shape = f"{tile.groups}, {tile.tall}, {tile.columns}, {_layout(problem)}"
+        order = f"{tile.stages_a}, {tile.stages_b}, {tile.blocks}, {tile.group}, {tile.out_boxes}"
+        _start(launcher, problem, arrays, tile, f"matmul_sparse_tall<{problem.element.cuda}, {shape}, {order}>")
+
+    return launch
+
+
+def _fits(problem: Problem) -> bool:
+    """Whether each size and the numbers of blocks have 32 bits, and `a` lies by rows, as it is packed."""
+    steps, down = pattern_blocks(problem.rows, problem.depth)
+    blocks = max(ceil_div(problem.rows, 8) * ceil_div(problem.columns, 32), steps * down)
+    return not problem.a_is_transposed and max(problem.rows, problem.columns, problem.depth, blocks) < 2**31
+
+
+def _fits_engine(problem: Problem) -> bool:
+    """Whether the copy engine can bring the lines of `b`, which begin at multiples of 16 bytes."""
+    is_aligned = problem.lanes * problem.element.size_bytes == PACK_BYTES
+    return is_aligned and _fits(problem) and fits_engine_sizes(problem)
+
+
+MATMUL_SPARSE = Ladder(
+    name="matmul_sparse",
+    folder="matmul_sparse",
+    formula="out = a b + bias, a 2:4 sparse, matrices of half precision",
+    arrays=("a", "pattern", "b", "bias", "out"),
+    moved_bytes=lambda problem: (
+        (problem.rows * problem.depth // 2 + problem.depth * problem.columns + problem.count)
+        * problem.element.size_bytes
+        + problem.rows * problem.depth // 8
+    ),
+    operations=lambda problem: 2 * problem.count * problem.depth,
+    preferred=lambda problem: 3 if _fits_engine(problem) else 1,
+    is_product=True,
+    tensor_products=0.5,
+    versions=(
+        Version(
+            1,
+            "naive",
+            change="One thread per element of the result, without tensor cores, on packed values and their pattern.",
+            why="It runs on any GPU and at any size, and is the simplest kernel that says what the pattern means.",
+            limit="A multiply-add for two loads, one of which waits for the pattern.",
+            launch=_naive,
+            fits=_fits,
+            elements=HALF,
+        ),
+        Version(
+            2,
+            "persistent",
+            change="Warpgroups multiply 64 x 256 by sparse products (wgmma.sp), which read 32 of the depth at once. "
+            "Roles, the copy engine and tiles as in version 6 of matmul_half; the pattern lies as their registers "
+            "take it.",
+            why="A sparse product does twice the depth of a dense one in the same time.",
+            limit="Bytes: each product reads as much of `a` and twice as much of `b` from shared memory as a dense "
+            "one, and a tile of 128 x 256 brings 64 KiB of `b` for 16 of `a`.",
+            launch=_persistent,
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.SP.64x256x32.F32.BF16", "UTMALDG.2D", "UBLKCP", "STSM.16.M88.4", "UTMASTG.2D"),
+        ),
+        Version(
+            3,
+            "tall",
+            change="Tiles of 256 x 128: each warpgroup multiplies two times 64 rows. Two blocks share the boxes of "
+            "`b`.",
+            why="A tile has as many bytes of `a` as of `b`: 64 KiB for 128 of the depth, not 80; and 48 of them come "
+            "from the L2 cache.",
+            limit="Shared memory: products of 64 x 128 read `a` twice as often as those of 64 x 256.",
+            launch=tall(),
+            fits=_fits_engine,
+            architecture_min=90,
+            elements=HALF,
+            has_cpu_form=False,
+            instructions=("HGMMA.SP.64x128x32.F32.BF16", "UTMALDG.2D.MULTICAST", "UBLKCP", "UTMASTG.2D"),
+        ),
+    ),
+)

@@ -1,0 +1,83 @@
+"""The product of a 2:4 sparse matrix with a dense one, in half precision, on torch tensors, with a bias."""
+
+from __future__ import annotations
+
+import torch
+
+from cuda_ops.errors import CudaOpsError
+from cuda_ops.library import reference
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
+from cuda_ops.library.matmul_sparse.packing import TwoOfFour, pack, unpack
+from cuda_ops.library.run import as_it_lies, check_factors, check_like, is_direct, run
+from cuda_ops.runtime.registry import register
+
+DTYPES = (torch.bfloat16, torch.float16)
+
+
+def matmul_sparse(
+    a: TwoOfFour | torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, version: int | None = None
+) -> torch.Tensor:
+    """The product of a 2:4 sparse matrix and a dense one, plus `bias` for each column; equal bits in every run.
+
+    `a` is packed by `pack`, once for many products; a tensor is packed anew at each call, which takes longer than the
+    product. It is summed in float32 and rounded once. An element of `b` counts for a row only where `a` keeps a value:
+    its infinities and NaN do not meet the other zeros. `b` transposed (`b.T`) is read as it lies in memory. It is fast
+    on a GPU of sm_90, where depth and columns are multiples of 8; else version 1 runs, which is slow. It has no
+    derivative. Raises `CudaOpsError` for a matrix that is not 2:4 sparse, other dtypes or shapes, arguments that want
+    a gradient, or a version that does not exist or cannot run.
+    """
+    given = (a.values if isinstance(a, TwoOfFour) else a, b, bias)
+    if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given):
+        raise CudaOpsError("matmul_sparse: it has no derivative, and an argument wants a gradient: detach it")
+    if not isinstance(a, TwoOfFour):
+        check_factors("matmul_sparse", a, b, DTYPES)
+        a = pack(a)
+    _check_packed(a, b)
+    if bias is not None:
+        check_like("matmul_sparse", "bias", bias, b, b.shape[1:])
+    if is_direct(a.values, a.pattern, b, bias):
+        return _gpu(a.values, a.pattern, b, bias, version or 0)
+    result: torch.Tensor = _matmul_sparse(a.values, a.pattern, b, bias, version or 0)
+    return result
+
+
+def _check_packed(a: TwoOfFour, b: torch.Tensor) -> None:
+    if b.dim() != 2:
+        raise CudaOpsError(f"matmul_sparse: b has shape {tuple(b.shape)}, expected two dimensions")
+    check_like("matmul_sparse", "b", b, a.values, (a.depth, b.shape[1]))
+    if a.pattern.device != b.device:
+        raise CudaOpsError(f"matmul_sparse: a's pattern is on {a.pattern.device}, expected {b.device}")
+
+
+def _gpu(
+    values: torch.Tensor, pattern: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: int
+) -> torch.Tensor:
+    rows, (depth, columns) = values.shape[0], b.shape
+    if depth == 0:
+        empty = values.new_zeros((rows, columns))
+        return empty if bias is None else empty + bias
+    out = values.new_empty((rows, columns))
+    if rows and columns:
+        (b, of_b), values, pattern = as_it_lies(b), values.contiguous(), pattern.contiguous()
+        bias = None if bias is None else bias.contiguous()
+        addresses = [x.data_ptr() if x is not None else 0 for x in (values, pattern, b, bias, out)]
+        absent: tuple[str, ...] = ("bias",) if bias is None else ()
+        lies = (False, of_b)
+        run(MATMUL_SPARSE, version, values, addresses, rows, columns, absent=absent, depth=depth, transposed=lies)
+    return out
+
+
+def _cpu(
+    values: torch.Tensor, pattern: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: int
+) -> torch.Tensor:
+    if b.shape[0] == 0:
+        return _gpu(values, pattern, b, bias, version)
+    return reference.matmul_sparse(*unpack(values, pattern, b.shape[0]), b, bias)
+
+
+_matmul_sparse = register(
+    "library_matmul_sparse(Tensor values, Tensor pattern, Tensor b, Tensor? bias, int version) -> Tensor",
+    _gpu,
+    _cpu,
+    lambda values, pattern, b, bias, version: values.new_empty((values.shape[0], b.shape[1])),
+)
