@@ -123,7 +123,7 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
     contenders: dict[str, rotating.Call] = {}
     for version in case.ladder.versions:
         is_wanted = (part == "rows" and not case.is_brief) or version == case.ladder.choose(problem)
-        if version.can_run(problem) and is_wanted:
+        if version.can_run(problem) and is_wanted and version.number not in case.left_out:
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
     more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})

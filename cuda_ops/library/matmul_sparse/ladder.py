@@ -25,6 +25,10 @@ PATTERN_ROWS, PATTERN_DEPTH, PATTERN_BYTES = 64, 128, 1024
 """Of a block of the pattern: AV_PATTERN_ROWS, AV_PATTERN_DEPTH and AV_PATTERN_BYTES of av_sparse_pattern.cuh."""
 
 
+MMA_TILE, MMA_STAGES, MMA_DEPTH, MMA_PAD = 128, 3, 64, 8
+"""Of v2_mma.cu."""
+
+
 def line_length(depth: int) -> int:
     """Values in a row of the packed matrix."""
     return ceil_div(depth, LINE_DEPTH) * (LINE_DEPTH // 2)
@@ -74,9 +78,9 @@ class Tile:
 
 
 WIDE = Tile(2, 1, 256, 3, 4, 1, 8)
-"""The tile of version 2."""
-TALL = Tile(2, 2, 128, 3, 5, 2, 4, 1)
 """The tile of version 3."""
+TALL = Tile(2, 2, 128, 3, 5, 2, 4, 1)
+"""The tile of version 4."""
 
 
 def _sizes(problem: Problem) -> list[Argument]:
@@ -97,8 +101,24 @@ def _naive(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
     )
 
 
+def _mma_bytes() -> int:
+    """Shared memory of v2_mma.cu: the larger of the layouts of `b`'s tile."""
+    of_b = max(MMA_TILE * (MMA_DEPTH + MMA_PAD), MMA_DEPTH * (MMA_TILE + MMA_PAD))
+    return MMA_STAGES * (MMA_TILE * (MMA_DEPTH // 2 + MMA_PAD) + of_b) * 2
+
+
+def _mma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+    launcher.launch(
+        f"matmul_sparse_mma<{problem.element.cuda}, {problem.lanes}, {_layout(problem)}>",
+        (ceil_div(problem.rows, MMA_TILE) * ceil_div(problem.columns, MMA_TILE), 1, 1),
+        256,
+        [*map(Ptr, arrays), *_sizes(problem)],
+        shared_bytes=_mma_bytes(),
+    )
+
+
 def _start(launcher: Launcher, problem: Problem, arrays: Sequence[Any], tile: Tile, kernel: str) -> None:
-    """Launch as many blocks of versions 2 and 3 as run at once."""
+    """Launch as many blocks of versions 3 and 4 as run at once."""
     a, pattern, b, bias, out = arrays
     lies = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
     resident = launcher.resident_blocks(kernel, tile.threads, tile.shared_bytes, tile.blocks)
@@ -126,7 +146,7 @@ def _persistent(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> 
 
 
 def tall(rule: Callable[[Problem], Tile] = lambda problem: TALL) -> Launch:
-    """Launch rule of version 3."""
+    """Launch rule of version 4."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         tile = rule(problem)
@@ -150,6 +170,12 @@ def _fits_engine(problem: Problem) -> bool:
     return is_aligned and _fits(problem) and fits_engine_sizes(problem)
 
 
+def _preferred(problem: Problem) -> int:
+    if _fits_engine(problem):
+        return 4
+    return 2 if problem.architecture >= 80 else 1
+
+
 MATMUL_SPARSE = Ladder(
     name="matmul_sparse",
     folder="matmul_sparse",
@@ -161,7 +187,7 @@ MATMUL_SPARSE = Ladder(
         + problem.rows * problem.depth // 8
     ),
     operations=lambda problem: 2 * problem.count * problem.depth,
-    preferred=lambda problem: 3 if _fits_engine(problem) else 1,
+    preferred=_preferred,
     is_product=True,
     tensor_products=0.5,
     versions=(
@@ -177,11 +203,25 @@ MATMUL_SPARSE = Ladder(
         ),
         Version(
             2,
+            "mma",
+            change="Sparse products of 16 x 32 x 8 (mma.sp), with tiles and copies as in version 3 of matmul_half. "
+            "Each lane loads the pattern's word that its register holds.",
+            why="A sparse product does twice the depth of a dense one in the same time, from sm_80 on and at any size.",
+            limit="All factors pass through registers, `b` with twice as many bytes for each product as in a dense "
+            "one.",
+            launch=_mma,
+            fits=_fits,
+            architecture_min=80,
+            elements=HALF,
+            instructions=("HMMA.SP.16832.F32.BF16", "LDSM", "LDGSTS.E.BYPASS.128"),
+        ),
+        Version(
+            3,
             "persistent",
             change="Warpgroups multiply 64 x 256 by sparse products (wgmma.sp), which read 32 of the depth at once. "
             "Roles, the copy engine and tiles as in version 6 of matmul_half; the pattern lies as their registers "
             "take it.",
-            why="A sparse product does twice the depth of a dense one in the same time.",
+            why="No factor passes through registers, and the pattern comes with the values.",
             limit="Bytes: each product reads as much of `a` and twice as much of `b` from shared memory as a dense "
             "one, and a tile of 128 x 256 brings 64 KiB of `b` for 16 of `a`.",
             launch=_persistent,
@@ -192,7 +232,7 @@ MATMUL_SPARSE = Ladder(
             instructions=("HGMMA.SP.64x256x32.F32.BF16", "UTMALDG.2D", "UBLKCP", "STSM.16.M88.4", "UTMASTG.2D"),
         ),
         Version(
-            3,
+            4,
             "tall",
             change="Tiles of 256 x 128: each warpgroup multiplies two times 64 rows. Two blocks share the boxes of "
             "`b`.",

@@ -21,10 +21,11 @@ def matmul_sparse(
 
     `a` is packed by `pack`, once for many products; a tensor is packed anew at each call, which takes longer than the
     product. It is summed in float32 and rounded once. An element of `b` counts for a row only where `a` keeps a value:
-    its infinities and NaN do not meet the other zeros. `b` transposed (`b.T`) is read as it lies in memory. It is fast
-    on a GPU of sm_90, where depth and columns are multiples of 8; else version 1 runs, which is slow. It has no
-    derivative. Raises `CudaOpsError` for a matrix that is not 2:4 sparse, other dtypes or shapes, arguments that want
-    a gradient, or a version that does not exist or cannot run.
+    its infinities and NaN do not meet the other zeros. `b` transposed (`b.T`) is read as it lies in memory.
+
+    It is fast on a GPU of sm_90 where depth and columns are multiples of 8; else version 2 runs, which takes any GPU
+    from sm_80 on. It has no derivative. Raises `CudaOpsError` for a matrix that is not 2:4 sparse, other dtypes or
+    shapes, arguments that want a gradient, or a version that does not exist or cannot run.
     """
     given = (a.values if isinstance(a, TwoOfFour) else a, b, bias)
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given):

@@ -162,8 +162,8 @@ def test_the_default_version_goes_by_the_lines_of_b() -> None:
         return MATMUL_SPARSE.choose(Problem(BFLOAT16, rows, columns, lanes, architecture, depth=depth)).name
 
     assert chosen(4096, 4096, 4096) == "tall"
-    assert chosen(33, 31, 77, 1) == "naive"
-    assert [chosen(4096, 4096, 4096, 8, architecture) for architecture in (75, 80, 100)] == ["naive"] * 3
+    assert chosen(33, 31, 77, 1) == "mma"
+    assert [chosen(4096, 4096, 4096, 8, architecture) for architecture in (75, 80, 100)] == ["naive", "mma", "mma"]
 
 
 @pytest.mark.parametrize("tile", [WIDE, TALL], ids=["wide", "tall"])
@@ -175,7 +175,7 @@ def test_a_tile_fits_into_shared_memory(tile: Tile) -> None:
 def test_no_more_clusters_start_than_there_are_tiles() -> None:
     def blocks(rows: int, columns: int) -> int:
         problem = Problem(BFLOAT16, rows, columns, 8, 90, depth=64)
-        (launch,) = record(MATMUL_SPARSE, MATMUL_SPARSE.versions[2], problem, resident=lambda *asked: 133)
+        (launch,) = record(MATMUL_SPARSE, MATMUL_SPARSE.versions[3], problem, resident=lambda *asked: 133)
         return launch.grid[0]
 
     assert [blocks(8, 8), blocks(513, 129), blocks(8192, 8192)] == [2, 8, 132]

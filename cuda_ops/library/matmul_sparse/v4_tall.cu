@@ -1,4 +1,4 @@
-// out = a b + bias where `a` is 2:4 sparse, as v2_persistent.cu, but each warpgroup multiplies TALL times 64 rows, so that a tile
+// out = a b + bias where `a` is 2:4 sparse, as v3_persistent.cu, but each warpgroup multiplies TALL times 64 rows, so that a tile
 // has as many bytes of `a`, which is half as long, as of `b`. Blocks of a cluster compute tiles below each other: each brings a
 // part of the boxes of `b` to all of them (multicast).
 #include "products/av_sparse_warpgroups.cuh"
