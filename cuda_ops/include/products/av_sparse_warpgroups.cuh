@@ -45,7 +45,8 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
                                           int columns, int depth, T* room, F store) {
     constexpr int BOXES_A = GROUPS * TALL, BOXES_B = COLUMNS / AV_BOX, ROWS = BOXES_A * AV_BOX;
     constexpr int STAGE_A = BOXES_A * (AV_BOX_BYTES + AV_PATTERN_BYTES), STAGE_B = BOXES_B * AV_BOX_BYTES;
-    static_assert(BOXES_B % BLOCKS == 0, "each block brings as many boxes");
+    constexpr bool HAS_EQUAL_PARTS = BOXES_B % BLOCKS == 0;
+    static_assert(HAS_EQUAL_PARTS || BLOCKS == 2, "each block brings as many boxes, or all of every second stage");
     static_assert(STAGES_A > 1 && STAGES_B > 1, "a stage is free once the products of the next one have begun");
     AV_SHARED_ARRAY(uint64_t, full_a, STAGES_A);
     AV_SHARED_ARRAY(uint64_t, empty_a, STAGES_A);
@@ -92,9 +93,12 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
                         unsigned char* const there = stages_b + turn_b.stage * STAGE_B;
                         av_wait_for_phase(&empty_b[turn_b.stage], turn_b.parity ^ 1);
                         av_arrive_expecting(&full_b[turn_b.stage], STAGE_B);
+                        if (!HAS_EQUAL_PARTS && half != rank) continue;
+                        constexpr int OWN = HAS_EQUAL_PARTS ? BOXES_B / BLOCKS : BOXES_B;
 #pragma unroll
-                        for (int j = 0; j < BOXES_B / BLOCKS; ++j) {
-                            const int box = rank * (BOXES_B / BLOCKS) + j, from = step * AV_PATTERN_DEPTH + half * AV_BOX;
+                        for (int j = 0; j < OWN; ++j) {
+                            const int box = (HAS_EQUAL_PARTS ? rank * OWN : 0) + j;
+                            const int from = step * AV_PATTERN_DEPTH + half * AV_BOX;
                             if constexpr (BLOCKS == 1)
                                 av_box_copies<B_IS_WIDE>{b}.one(there + box * AV_BOX_BYTES, tile.column, box, from,
                                                                 &full_b[turn_b.stage]);

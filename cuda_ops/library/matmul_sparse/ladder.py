@@ -222,8 +222,8 @@ MATMUL_SPARSE = Ladder(
             "Roles, the copy engine and tiles as in version 6 of matmul_half; the pattern lies as their registers "
             "take it.",
             why="No factor passes through registers, and the pattern comes with the values.",
-            limit="Bytes: each product reads as much of `a` and twice as much of `b` from shared memory as a dense "
-            "one, and a tile of 128 x 256 brings 64 KiB of `b` for 16 of `a`.",
+            limit="By count, bytes: for 128 of the depth, 80 KiB come from the L2 cache, 64 of them of `b`; and shared "
+            "memory gives 144 and takes 82, but moves 128 in the least time of these products.",
             launch=_persistent,
             fits=_fits_engine,
             architecture_min=90,
@@ -236,9 +236,10 @@ MATMUL_SPARSE = Ladder(
             "tall",
             change="Tiles of 256 x 128: each warpgroup multiplies two times 64 rows. Two blocks share the boxes of "
             "`b`.",
-            why="A tile has as many bytes of `a` as of `b`: 64 KiB for 128 of the depth, not 80; and 48 of them come "
-            "from the L2 cache.",
-            limit="Shared memory: products of 64 x 128 read `a` twice as often as those of 64 x 256.",
+            why="A tile has as many bytes of `a` as of `b`: 64 KiB for 128 of the depth, not 80; and 48 of them are "
+            "asked of the L2 cache.",
+            limit="Shared memory, by count: it gives 160 KiB for 128 of the depth, since products of 64 x 128 read `a` "
+            "twice as often, and takes 68.",
             launch=tall(),
             fits=_fits_engine,
             architecture_min=90,
