@@ -99,6 +99,7 @@ bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultraly
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_backward.json --seconds 600 --backward
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_products.json --seconds 200 --products
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_half_products.json --seconds 200 --half-products
+	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_sparse_products.json --seconds 100 --sparse-products --parts forward,sustained,sweep
 	@$(GPU_PYTHON) -m benchmarks.gpu.library.streams --out $(OUT)/bench/streams.json
 	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json && \
 		$(GPU_PYTHON) -m benchmarks.gpu.library.counters --out $(OUT)/bench/ladder_counters.json; \

@@ -6,7 +6,7 @@ import torch
 
 from cuda_ops.errors import CudaOpsError
 from cuda_ops.library import reference
-from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
+from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE, line_length, pattern_blocks
 from cuda_ops.library.matmul_sparse.packing import TwoOfFour, pack, unpack
 from cuda_ops.library.run import as_it_lies, check_factors, check_like, is_direct, run
 from cuda_ops.runtime.registry import register
@@ -46,8 +46,17 @@ def _check_packed(a: TwoOfFour, b: torch.Tensor) -> None:
     if b.dim() != 2:
         raise CudaOpsError(f"matmul_sparse: b has shape {tuple(b.shape)}, expected two dimensions")
     check_like("matmul_sparse", "b", b, a.values, (a.depth, b.shape[1]))
-    if a.pattern.device != b.device:
-        raise CudaOpsError(f"matmul_sparse: a's pattern is on {a.pattern.device}, expected {b.device}")
+    wanted = (*pattern_blocks(a.shape[0], a.depth), 128, 2)
+    if a.pattern.shape != wanted or a.pattern.dtype != torch.int32 or a.pattern.device != b.device:
+        raise CudaOpsError(
+            f"matmul_sparse: a's pattern is {a.pattern.dtype} {tuple(a.pattern.shape)} on {a.pattern.device}, expected "
+            f"torch.int32 {wanted} on {b.device}"
+        )
+    if a.values.shape[1] != line_length(a.depth):
+        raise CudaOpsError(
+            f"matmul_sparse: a has {a.values.shape[1]} values in a row, expected {line_length(a.depth)} for a depth of "
+            f"{a.depth}"
+        )
 
 
 def _gpu(

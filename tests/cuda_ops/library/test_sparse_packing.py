@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -143,6 +144,11 @@ def test_what_is_not_finite_meets_kept_values_alone() -> None:
         (lambda: matmul_sparse(pack(X), Y[:32]), r"b is torch.bfloat16 \(32, 5\) on cpu, expected .*\(33, 5\)"),
         (lambda: matmul_sparse(pack(X), Y[0]), r"b has shape \(5,\), expected two dimensions"),
         (lambda: matmul_sparse(pack(X), Y, Y[:, 0]), r"bias is torch.bfloat16 \(33,\)"),
+        (lambda: matmul_sparse(replace(pack(X), pattern=pack(X).pattern[:, :, :64]), Y), r"a's pattern is torch.int32"),
+        (
+            lambda: matmul_sparse(replace(pack(X), values=X), Y),
+            "a has 33 values in a row, expected 24 for a depth of 33",
+        ),
         (lambda: matmul_sparse(pack(X), Y.clone().requires_grad_()), "it has no derivative"),
         (lambda: matmul_sparse(X.clone().requires_grad_(), Y), "it has no derivative"),
     ],
