@@ -10,7 +10,7 @@
 #pragma once
 #include "av_vector.cuh"
 
-constexpr int AV_PATTERN_DEPTH = 128, AV_PATTERN_ROWS = 64, AV_PATTERN_WORDS = 256, AV_PATTERN_BYTES = AV_PATTERN_WORDS * 4;
+constexpr int AV_PATTERN_DEPTH = 128, AV_PATTERN_ROWS = 64, AV_PATTERN_WORDS = 256;
 
 // The four bits of the group that begins at `k`, a multiple of 4, in one row of a matrix of `rows` rows.
 __device__ inline unsigned av_pattern_of_group(const uint32_t* pattern, int64_t row, int64_t k, int rows) {

@@ -6,12 +6,11 @@
 #include "av_half_warpgroups.cuh"
 #include "av_sparse_pattern.cuh"
 
-// Copies `bytes` neighbours, a multiple of 16 as both addresses are; they arrive at `barrier`.
-__device__ inline void av_copy_bytes(void* to, const void* from, int bytes, uint64_t* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     av_shared_address_of(to)),
-                 "l"(reinterpret_cast<uint64_t>(from)), "r"(bytes), "r"(av_shared_address_of(barrier))
-                 : "memory");
+// Two neighbours of the pattern, which no kernel writes while this one runs.
+__device__ inline uint2 av_load_pattern(const uint32_t* from) {
+    uint2 both;
+    asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(both.x), "=r"(both.y) : "l"(from));
+    return both;
 }
 
 // sum (64 x N) += a (64 x 32, 16 values in a row) b (32 x N), or sum = a b if not `adds`. The registers of lanes 0 and 1 of each
@@ -38,13 +37,14 @@ AV_SPARSE_PRODUCTS(256, 128, 128, 129, 130, 131, 132, 133)
 // Warpgroups with roles, as in `av_multiply_by_roles`: one fills stages, GROUPS multiply, each TALL times 64 rows. Blocks of a
 // cluster compute tiles below each other, and share the boxes of `b`.
 //
-// `a` and `b` have stages of their own. One of `a` has 128 of the depth: boxes of 64 x 64 values, and their patterns behind
-// them. One of `b` has 64 of the depth, so that it is free again sooner. `room` has all stages, those of `b` first.
+// `a` and `b` have stages of their own. One of `a` has 128 of the depth: boxes of 64 x 64 values. One of `b` has 64 of the depth,
+// so that it is free again sooner. `room` has all stages, those of `b` first. Each thread loads its pattern from global memory, a
+// step before it is used: shared memory is read by the tensor cores alone, and a stage is free once their products are waited for.
 template <class T, int GROUPS, int TALL, int COLUMNS, bool B_IS_WIDE, int STAGES_A, int STAGES_B, int BLOCKS, int GROUP, class F>
 __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t* pattern, const av_tensor_map& b, int rows,
                                           int columns, int depth, T* room, F store) {
     constexpr int BOXES_A = GROUPS * TALL, BOXES_B = COLUMNS / AV_BOX, ROWS = BOXES_A * AV_BOX;
-    constexpr int STAGE_A = BOXES_A * (AV_BOX_BYTES + AV_PATTERN_BYTES), STAGE_B = BOXES_B * AV_BOX_BYTES;
+    constexpr int STAGE_A = BOXES_A * AV_BOX_BYTES, STAGE_B = BOXES_B * AV_BOX_BYTES;
     constexpr bool HAS_EQUAL_PARTS = BOXES_B % BLOCKS == 0;
     static_assert(HAS_EQUAL_PARTS || BLOCKS == 2, "each block brings as many boxes, or all of every second stage");
     static_assert(STAGES_A > 1 && STAGES_B > 1, "a stage is free once the products of the next one have begun");
@@ -70,7 +70,6 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
     if (group == 0) {
         av_keep_registers<GROUPS == 3 ? 32 : 40>();
         if (threadIdx.x == 0) {
-            const int patterns = (rows - 1) / AV_PATTERN_ROWS + 1;  // of one step
             for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
                 const auto tile = av_place_of_tile<GROUP>(number, ROWS * BLOCKS, COLUMNS, rows, columns);
                 const int first = int(tile.row / AV_BOX) + rank * BOXES_A;
@@ -81,13 +80,8 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
                     av_wait_for_phase(&empty_a[turn_a.stage], turn_a.parity ^ 1);
                     av_arrive_expecting(full, STAGE_A);
 #pragma unroll
-                    for (int i = 0; i < BOXES_A; ++i) {
+                    for (int i = 0; i < BOXES_A; ++i)
                         av_copy_box(to + i * AV_BOX_BYTES, a, (first + i) * AV_BOX, step * AV_BOX, full);
-                        // Below the matrix any pattern will do, since the values there are zero.
-                        const int from = step * patterns + min(first + i, patterns - 1);
-                        av_copy_bytes(to + BOXES_A * AV_BOX_BYTES + i * AV_PATTERN_BYTES,
-                                      pattern + int64_t(from) * AV_PATTERN_WORDS, AV_PATTERN_BYTES, full);
-                    }
 #pragma unroll 1
                     for (int half = 0; half < 2; ++half, turn_b.next()) {
                         unsigned char* const there = stages_b + turn_b.stage * STAGE_B;
@@ -125,12 +119,25 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
             }
         };
         float sum[TALL][COLUMNS / 2];
-        const auto multiply = [&](uint2(&own)[TALL], bool adds) {  // one stage of `a`, and two of `b`
-            const unsigned char* const boxes = stages_a + turn_a.stage * STAGE_A;
-            const uint2* const patterns = reinterpret_cast<const uint2*>(boxes + BOXES_A * AV_BOX_BYTES);
-            av_wait_for_phase(&full_a[turn_a.stage], turn_a.parity);
+        const int patterns = (rows - 1) / AV_PATTERN_ROWS + 1;  // of one step
+        const uint32_t* mine[TALL];                             // where the patterns of the next step begin
+        const auto load = [&](uint2(&to)[TALL]) {
 #pragma unroll
-            for (int t = 0; t < TALL; ++t) own[t] = patterns[(first + t) * 128 + int(threadIdx.x) % 128];
+            for (int t = 0; t < TALL; ++t) to[t] = av_load_pattern(mine[t]), mine[t] += int64_t(patterns) * AV_PATTERN_WORDS;
+        };
+        uint2 even[TALL], odd[TALL];  // the products of one step may still read the one while the other is loaded
+        const auto begin_tile = [&](int64_t number) {
+            const auto tile = av_place_of_tile<GROUP>(number, ROWS * BLOCKS, COLUMNS, rows, columns);
+            const int64_t box = tile.row / AV_BOX + rank * BOXES_A + first;
+#pragma unroll
+            for (int t = 0; t < TALL; ++t)  // below the matrix any pattern will do, since the values there are zero
+                mine[t] = pattern + min(box + t, int64_t(patterns - 1)) * AV_PATTERN_WORDS + threadIdx.x % 128 * 2;
+            load(even);
+        };
+        // One stage of `a`, and two of `b`. The pattern of the next step is loaded once no product reads `next` any more.
+        const auto multiply = [&](const uint2(&own)[TALL], uint2(&next)[TALL], bool adds, bool is_last) {
+            const unsigned char* const boxes = stages_a + turn_a.stage * STAGE_A;
+            av_wait_for_phase(&full_a[turn_a.stage], turn_a.parity);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
                 av_wait_for_phase(&full_b[turn_b.stage], turn_b.parity);
@@ -147,26 +154,28 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
                 av_products_wait<1>();
                 if (adds || half > 0) release_b();
                 if (half == 0 && adds) release_a();
+                if (half == 0 && !is_last) load(next);
                 turn_b.next();
             }
             turn_a.next();
         };
+        if (blockIdx.x / BLOCKS < tiles) begin_tile(blockIdx.x / BLOCKS);
         for (int64_t number = blockIdx.x / BLOCKS; number < tiles; number += gridDim.x / BLOCKS) {
             const auto tile = av_place_of_tile<GROUP>(number, ROWS * BLOCKS, COLUMNS, rows, columns);
-            uint2 even[TALL], odd[TALL];  // the products of one step may still read the one while the other is loaded
             int left = steps;
             bool adds = false;
 #pragma unroll 1
             do {
-                multiply(even, adds);
+                multiply(even, odd, adds, left == 1);
                 if (--left == 0) break;
-                multiply(odd, true);
+                multiply(odd, even, true, left == 1);
                 adds = true;
             } while (--left > 0);
 #pragma unroll
             for (int t = 0; t < TALL; ++t) av_products_end(sum[t]);
             release_b();
             release_a();
+            if (number + gridDim.x / BLOCKS < tiles) begin_tile(number + gridDim.x / BLOCKS);
             const int64_t row = tile.row + rank * ROWS + first * AV_BOX;
 #pragma unroll
             for (int t = 0; t < TALL; ++t) store(sum[t], row + t * AV_BOX, tile.column, group);
@@ -181,7 +190,7 @@ template <class T, int GROUPS, int TALL, int COLUMNS, bool B_IS_WIDE, int STAGES
 __device__ inline void av_multiply_sparse_and_store(const av_tensor_map& a, const uint32_t* pattern, const av_tensor_map& b,
                                                     const T* bias, const av_tensor_map& out, int rows, int columns, int depth,
                                                     unsigned char* room) {
-    constexpr int STAGE_A = GROUPS * TALL * (AV_BOX_BYTES + AV_PATTERN_BYTES), STAGE_B = COLUMNS / AV_BOX * AV_BOX_BYTES;
+    constexpr int STAGE_A = GROUPS * TALL * AV_BOX_BYTES, STAGE_B = COLUMNS / AV_BOX * AV_BOX_BYTES;
     T* const stages = av_boxes_in<T>(room);
     T* const boxes = stages + (STAGES_A * STAGE_A + STAGES_B * STAGE_B) / int(sizeof(T));
     int used = 0;

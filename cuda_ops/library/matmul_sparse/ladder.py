@@ -21,8 +21,8 @@ GROUP = 4
 """Neighbours in a row, of which at most two are not zero."""
 LINE_DEPTH = 16
 """Of the depth, of which the lines of values hold whole multiples, so that they begin at multiples of 16 bytes."""
-PATTERN_ROWS, PATTERN_DEPTH, PATTERN_BYTES = 64, 128, 1024
-"""Of a block of the pattern: AV_PATTERN_ROWS, AV_PATTERN_DEPTH and AV_PATTERN_BYTES of av_sparse_pattern.cuh."""
+PATTERN_ROWS, PATTERN_DEPTH = 64, 128
+"""Of a block of the pattern: AV_PATTERN_ROWS and AV_PATTERN_DEPTH of av_sparse_pattern.cuh."""
 
 
 MMA_TILE, MMA_STAGES, MMA_DEPTH, MMA_PAD = 128, 3, 64, 8
@@ -68,7 +68,7 @@ class Tile:
 
     @property
     def shared_bytes(self) -> int:
-        of_a = self.stages_a * self.groups * self.tall * (BOX_BYTES + PATTERN_BYTES)
+        of_a = self.stages_a * self.groups * self.tall * BOX_BYTES
         of_b = self.stages_b * self.columns // BOX * BOX_BYTES
         return of_a + of_b + self.groups * self.out_boxes * BOX_BYTES + ALIGNMENT_BYTES
 
@@ -221,15 +221,21 @@ MATMUL_SPARSE = Ladder(
             change="Warpgroups multiply 64 x 256 by sparse products (wgmma.sp), which read 32 of the depth at once. "
             "Roles, the copy engine and tiles as in version 6 of matmul_half; the pattern lies as their registers "
             "take it.",
-            why="No factor passes through registers, and the pattern comes with the values.",
+            why="No factor passes through registers; the pattern is loaded into them a step ahead.",
             limit="By count, bytes: for 128 of the depth, 80 KiB come from the L2 cache, 64 of them of `b`; and shared "
-            "memory gives 144 and takes 82, but moves 128 in the least time of these products.",
+            "memory gives 144 and takes 80, but moves 128 in the least time of these products.",
             launch=_persistent,
             fits=_fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
-            instructions=("HGMMA.SP.64x256x32.F32.BF16", "UTMALDG.2D", "UBLKCP", "STSM.16.M88.4", "UTMASTG.2D"),
+            instructions=(
+                "HGMMA.SP.64x256x32.F32.BF16",
+                "UTMALDG.2D",
+                "LDG.E.64.CONSTANT",
+                "STSM.16.M88.4",
+                "UTMASTG.2D",
+            ),
         ),
         Version(
             4,
@@ -239,13 +245,13 @@ MATMUL_SPARSE = Ladder(
             why="A tile has as many bytes of `a` as of `b`: 64 KiB for 128 of the depth, not 80; and 48 of them are "
             "asked of the L2 cache.",
             limit="Shared memory, by count: it gives 160 KiB for 128 of the depth, since products of 64 x 128 read `a` "
-            "twice as often, and takes 68.",
+            "twice as often, and takes 64.",
             launch=tall(),
             fits=_fits_engine,
             architecture_min=90,
             elements=HALF,
             has_cpu_form=False,
-            instructions=("HGMMA.SP.64x128x32.F32.BF16", "UTMALDG.2D.MULTICAST", "UBLKCP", "UTMASTG.2D"),
+            instructions=("HGMMA.SP.64x128x32.F32.BF16", "UTMALDG.2D.MULTICAST", "LDG.E.64.CONSTANT", "UTMASTG.2D"),
         ),
     ),
 )
