@@ -33,13 +33,9 @@ def _window(problem: Problem) -> Window:
     return problem.window
 
 
-TRIED = tuple(tile for tile in TILES if tile.columns != 128)
-"""The tiles in which convolutions have run on a GPU."""
-
-
 def tile_of_columns(problem: Problem) -> Tile:
     """The fastest tile for the matrix of windows; where memory is the limit with several, that with fewest products."""
-    return min(TRIED, key=lambda tile: (time_of_tile(problem, tile, ROWS), products_of_tile(problem, tile, ROWS)))
+    return min(TILES, key=lambda tile: (time_of_tile(problem, tile, ROWS), products_of_tile(problem, tile, ROWS)))
 
 
 def tile_of_patches(problem: Problem) -> Tile:
@@ -47,7 +43,7 @@ def tile_of_patches(problem: Problem) -> Tile:
     one = _window(problem)
     steps = one.taps_high * one.taps_wide * ceil_div(one.channels, BOX)
     made = replace(problem, rows=patches(one) * BOX, depth=steps * BOX)
-    return min(TRIED, key=lambda tile: products_of_tile(made, tile, ROWS))
+    return min(TILES, key=lambda tile: products_of_tile(made, tile, ROWS))
 
 
 def _columns(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:

@@ -28,6 +28,7 @@ SIZES = (
     (2, 128, 33, 80, 520),
     (4, 8, 80, 80, 256),
     (8, 8, 80, 80, 144),
+    (8, 8, 80, 80, 128),
 )
 """Pictures, channels, height, width and channels of the result."""
 
