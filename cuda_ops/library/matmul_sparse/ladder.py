@@ -12,6 +12,7 @@ from cuda_ops.library.matmul_half.ladder import (
     BOX,
     BOX_BYTES,
     HALF,
+    PROCESSORS,
     fits_engine_sizes,
 )
 from cuda_ops.library.rows import flag
@@ -172,7 +173,10 @@ def _fits_engine(problem: Problem) -> bool:
 
 def _preferred(problem: Problem) -> int:
     if _fits_engine(problem):
-        return 4
+        has_turns = (
+            TALL.clusters(problem) * TALL.blocks > PROCESSORS
+        )  # else a tile for each block: sharing gains nothing
+        return 4 if has_turns else 3
     return 2 if problem.architecture >= 80 else 1
 
 
