@@ -23,13 +23,10 @@ _AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
 """Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green
 light, and where it may wait for traffic at a junction without lights."""
 
-_AFTER_ACROSS_S, _ACROSS_RAD = 60.0, 0.35
-"""The same for one that stands in a junction, and turned from the ego's path by more than the angle: it waits for
-others there, at most for a whole cycle of the lights behind it."""
-
-_AFTER_DRIVEN_S = 60.0
-"""The same for one that the ego saw driving: it waits for something that the ego does not see, such as a light behind a
-bend, at most for a whole cycle of that light."""
+_AFTER_CYCLE_S, _ACROSS_RAD = 60.0, 0.35
+"""The same, a whole cycle of a light, for one that the ego saw driving: the light for which it waits may be behind a
+bend. And for one that stands in a junction, and turned from the ego's path by more than the angle: it waits for others
+there."""
 
 _NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
 """Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
@@ -117,8 +114,7 @@ class Blockers:
                 queue_s_m = rear_s_m
                 continue
             since[item.track_id] = self._since_s.get(item.track_id, time_s)
-            waits_s = _AFTER_DRIVEN_S if item.track_id in drove else _wait_s(route, way, bool(lines))
-            if time_s - since[item.track_id] >= waits_s:
+            if time_s - since[item.track_id] >= _wait_s(route, way, bool(lines), item.track_id in drove):
                 found.add(item.track_id)
             elif _is_across(route, way):
                 across.add(item.track_id)
@@ -201,10 +197,10 @@ def _is_green(signal: RouteSignal, lights: Mapping[str, TrafficLightView]) -> bo
     return signal.kind is SignalKind.TRAFFIC_LIGHT and view is not None and view.state is LightState.GREEN
 
 
-def _wait_s(route: Route, way: OnRoad, is_at_green: bool) -> float:
+def _wait_s(route: Route, way: OnRoad, is_at_green: bool, has_driven: bool) -> float:
     """The time after which a vehicle that stands for no visible reason counts as an obstacle."""
-    if _is_across(route, way):
-        return _AFTER_ACROSS_S
+    if has_driven or _is_across(route, way):
+        return _AFTER_CYCLE_S
     if is_at_green:
         return _AFTER_GREEN_S
     return _AFTER_NEAR_JUNCTION_S if _is_before_junction(route, float(way.s_m[0])) else _AFTER_S

@@ -161,13 +161,11 @@ class TrafficBehavior:
                 result.leaders.append(Leader(low - ego.front_m, speed_mps, leader_cause(item, speed_mps, self._config)))
                 turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
                 present.append(OnPath(staying[row], low, turn_rad, float(along)))
-        for row, item in enumerate(items):
-            if item.track_id not in bound and _may_cross(item) and boxes.aside_m[row, 0].min() < _WAITING_ASIDE_M:
-                s_m = float(boxes.s_m[row, 0, 1])
-                if s_m > ego.front_s_m:
-                    result.caps.append(SpeedCap(s_m - _PASSING_M, s_m, _PASSING_MPS, crossing_cause(item)))
-        aside = np.abs(boxes.d_m[:, 0, 1]).tolist()
-        return {row: offset for row, offset in enumerate(aside) if items[row].track_id not in bound}, present
+        others = [row for row, item in enumerate(items) if item.track_id not in bound]
+        result.caps.extend(
+            _caps_beside(ego, [(items[row], boxes.s_m[row, 0], boxes.aside_m[row, 0]) for row in others])
+        )
+        return {row: abs(float(boxes.d_m[row, 0, 1])) for row in others}, present
 
     def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
         """Whether a road user moves, and is so near to the ego's path that it may come there within the horizon."""
@@ -194,9 +192,14 @@ class TrafficBehavior:
         return True
 
 
-def _may_cross(item: TrackedObject) -> bool:
-    """Whether it is a bicycle that stands or hardly moves."""
-    return item.kind is ObjectKind.BICYCLE and item.speed_mps < _WAITING_MPS
+def _caps_beside(ego: EgoOnRoute, beside: Sequence[tuple[TrackedObject, Float, Float]]) -> list[SpeedCap]:
+    """Speed caps before bicycles that stand beside the corridor: (bicycle, arc lengths and distances of its parts)."""
+    return [
+        SpeedCap(float(s_m[1]) - _PASSING_M, float(s_m[1]), _PASSING_MPS, crossing_cause(item))
+        for item, s_m, aside_m in beside
+        if item.kind is ObjectKind.BICYCLE and item.speed_mps < _WAITING_MPS
+        if s_m[1] > ego.front_s_m and aside_m.min() < _WAITING_ASIDE_M
+    ]
 
 
 def _crosses_or_comes(item: TrackedObject, heading_rad: float) -> bool:

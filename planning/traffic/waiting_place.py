@@ -20,7 +20,6 @@ PASSED_M = 0.7
 """How far the speed profile may pass a stop that comes late (`emergency_room_m`). A stop where the ego can just halt
 would move on with it."""
 
-
 _OFF_LINE_M, _GAP_MIN_M = 1.3, 1.0
 """An ego that waits in a junction is off the line of its light once its rear bumper is so far behind it: a light that
 turns red counts as run up to 1 m (CARLA Leaderboard). To get there, the ego leaves a smaller gap to the conflict."""

@@ -125,7 +125,7 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
         is_wanted = (part == "rows" and not case.is_brief) or version == case.ladder.choose(problem)
         if version.can_run(problem) and is_wanted and version.number not in case.left_out:
             contenders[f"v{version.number}"] = _on(sets, ours, {"version": version.number})
-    more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
+    more = _for_torch(case, sets)
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
     if case.ladder is MATMUL_SPARSE:
         contenders |= sparse_peers(case, more)
@@ -143,6 +143,11 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
         for name, one in times.items()
     )
     print(f"{case.title()}: {case.ladder.unit} {summary}", flush=True)
+
+
+def _for_torch(case: Case, sets: list[Any]) -> list[Any]:
+    """The arguments of torch's operator."""
+    return [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
 
 
 def sparse_peers(case: Case, sets: list[Any]) -> dict[str, rotating.Call]:
@@ -164,7 +169,7 @@ def sustain_case(bench: Bench, case: Case) -> None:
     """The rates of the default version and of torch, each for seconds on end, twice in turn, with clocks and power."""
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
     ours = OPERATORS[case.ladder.name]
-    more = [[*inputs, *peers.more_for(case.ladder.name, inputs)] for inputs in sets]
+    more = _for_torch(case, sets)
     contenders = {"ours": _on(sets, ours, {}), "torch": _on(more, peers.TORCH[case.ladder.name], {})}
     for name, time_us, clocks in rotating.on_end(contenders, len(sets), SUSTAINED_S):
         row = case.named() | {"contender": name} | _rates(case, time_us) | clocks

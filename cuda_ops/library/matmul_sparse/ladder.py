@@ -25,7 +25,6 @@ LINE_DEPTH = 16
 PATTERN_ROWS, PATTERN_DEPTH = 64, 128
 """Of a block of the pattern: AV_PATTERN_ROWS and AV_PATTERN_DEPTH of av_sparse_pattern.cuh."""
 
-
 MMA_TILE, MMA_STAGES, MMA_DEPTH, MMA_PAD = 128, 3, 64, 8
 """Of v2_mma.cu."""
 
@@ -172,11 +171,8 @@ def _fits_engine(problem: Problem) -> bool:
 
 
 def _preferred(problem: Problem) -> int:
-    if _fits_engine(problem):
-        has_turns = (
-            TALL.clusters(problem) * TALL.blocks > PROCESSORS
-        )  # else a tile for each block: sharing gains nothing
-        return 4 if has_turns else 3
+    if _fits_engine(problem):  # where each block has a tile at most, blocks gain nothing by sharing
+        return 4 if TALL.clusters(problem) * TALL.blocks > PROCESSORS else 3
     return 2 if problem.architecture >= 80 else 1
 
 
