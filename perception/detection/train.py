@@ -6,6 +6,7 @@ Pruned and sparse networks are trained as they are, and networks can learn to co
 from __future__ import annotations
 
 import copy
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -39,13 +40,14 @@ class TrainingSpec:
     """Options of a training run.
 
     `size` is YOLO26's ("n" or "s") or `RESNET`; `hours`, if given, ends training after that time instead of after
-    `epochs`. `epoch_pictures` is the number of pictures in an epoch; None means all of the data set. `optimizer` is one
-    of ultralytics'. `start` names weights of that size to continue from; None means from scratch. `varied` augments as
-    other renderers and cameras would draw the pictures. `second` is another data set, of which a part of each batch is.
-    `teacher` names weights of a trained detector, whose outputs are learnt beside the labels; with `both_heads` by the
-    one-to-one head too, which suits a teacher that `start` was made of. `hold_zeros` keeps the zeros that sparse layers
-    have at the start. `quantize_aware` trains a network that computes in eight bits, from `start`, with ranges of the
-    training pictures; it needs a lower rate, and an optimizer that suits folded weights, such as AdamW.
+    `epochs`, counted from the end of the first step. `epoch_pictures` is the number of pictures in an epoch; None means
+    all of the data set. `optimizer` is one of ultralytics'. `start` names weights of that size to continue from; None
+    means from scratch. `varied` augments as other renderers and cameras would draw the pictures. `second` is another
+    data set, of which a part of each batch is. `teacher` names weights of a trained detector, whose outputs are learnt
+    beside the labels; with `both_heads` by the one-to-one head too, which suits a teacher that `start` was made of.
+    `hold_zeros` keeps the zeros that sparse layers have at the start. `quantize_aware` trains a network that computes
+    in eight bits, from `start`, with ranges of the training pictures; it needs a lower rate, and an optimizer that
+    suits folded weights, such as AdamW.
     """
 
     data: Path
@@ -116,6 +118,8 @@ def _trainer(spec: TrainingSpec) -> Any:
     from perception.networks.sparsity import hold_zeros
 
     class Trainer(DetectionTrainer):  # type: ignore[misc]  # ultralytics is untyped
+        has_stepped = False
+
         def get_model(self, cfg: Any = None, weights: Any = None, verbose: bool = True) -> Any:
             """Ultralytics makes the network of a configuration; a pruned or rounding one has no configuration."""
             made = super().get_model(cfg, weights, verbose)
@@ -137,6 +141,18 @@ def _trainer(spec: TrainingSpec) -> Any:
                 branches = BOTH if spec.both_heads else (BRANCH,)
                 loss = DistillingLoss(loss, load_teacher(spec.teacher, self.device), TEACHER_WEIGHT, branches)
             self.model.criterion = loss
+
+        def optimizer_step(self) -> None:
+            """The time of training begins when the first step has ended.
+
+            On a GPU that step also loads and chooses kernels, which can take half a minute. Ultralytics divides `hours`
+            by the mean time of an epoch to know how many epochs there will be, and the rate falls with their number:
+            with that half minute in the first epoch, it would expect too few and lower the rate too early.
+            """
+            super().optimizer_step()
+            if not self.has_stepped:
+                self.has_stepped = True
+                self.train_time_start = self.epoch_time_start = time.time()
 
         def get_dataloader(self, dataset_path: str, batch_size: int = 16, rank: int = 0, mode: str = "train") -> Any:
             if mode != "train":

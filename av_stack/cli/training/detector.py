@@ -75,7 +75,9 @@ def train_command(
     epochs: Annotated[
         int | None, typer.Option(min=1, help="Passes over the data. Default: 60; of the imitation 30.")
     ] = None,
-    hours: Annotated[float | None, typer.Option(help="Stop after this time instead.")] = None,
+    hours: Annotated[
+        float | None, typer.Option(help="Stop after this time instead. The detector's set-up comes on top.")
+    ] = None,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Pictures in each step. Default: 64; of the imitation 256.")
     ] = None,

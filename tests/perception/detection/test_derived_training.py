@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,8 @@ from perception.detection.train import TrainingSpec, train
 from perception.detection.weights import COMPACT, COMPACT_SIZE_PX, exported
 
 ultralytics()
+
+from ultralytics.models.yolo.detect import DetectionTrainer  # noqa: E402
 
 from perception.detection.resident import ResidentLoader  # noqa: E402
 from perception.networks.detector_pruning import PruningSpec, prune_detector  # noqa: E402
@@ -110,6 +115,28 @@ def test_quantization_aware_training_is_resumed_and_its_network_deployed(
     with torch.no_grad():
         wanted = trained(torch.from_numpy(rgb).permute(2, 0, 1)[None].float() / 255.0)[0][0].numpy()
     np.testing.assert_allclose(found[:5, 4], wanted[:5, 4], rtol=0.2, atol=0.01)
+
+
+def test_hours_and_the_rate_leave_out_what_the_first_step_sets_up(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now, passed, whole = time.time, 0.0, DetectionTrainer.preprocess_batch
+
+    def slow(trainer: Any, batch: dict[str, Any]) -> Any:
+        nonlocal passed
+        passed += 1000.0 if passed else 9000.0
+        return whole(trainer, batch)
+
+    monkeypatch.setattr(DetectionTrainer, "preprocess_batch", slow)
+    monkeypatch.setattr(time, "time", lambda: now() + passed)
+    spec = TrainingSpec(
+        data, tmp_path, hours=4200.0 / 3600.0, batch=2, image_px=96, epoch_pictures=4, optimizer="AdamW", start=COMPACT
+    )
+    train(spec)
+    with open(tmp_path / "run" / "results.csv", newline="") as file:
+        rates = [float(row["lr/pg0"]) for row in csv.DictReader(file)]
+    assert len(rates) == 3, "the first has 1000 s after its first step, the others 2000 s each"
+    assert rates[1] == pytest.approx(spec.rate * (0.505 + 0.495 * math.cos(math.pi / 5.0))), "5 epochs were expected"
 
 
 def _ema(out: Path) -> Any:
