@@ -1,7 +1,8 @@
 """Records drives for the imitation to learn from (`av-stack dataset drive`).
 
-A data set is a folder with one file for each drive (`drives/00012.npz`), and `drives.json`, which says how they were
-made. A drive follows from the options, the seed and its own number alone; one that is there is not made again.
+A data set is a folder with files (`drives/00012.npz`), each of a few short drives through one town, and `drives.json`,
+which says how they were made. A file follows from the options, the seed and its own number alone; one that is there is
+not made again.
 """
 
 from __future__ import annotations
@@ -12,19 +13,23 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 from av_core.errors import ConfigError, WorldError
+from av_core.types import LaneGraph, SignalKind
 from av_stack.dataset import children_ignore_interrupts
 from av_stack.imitation.recorder import DriveOptions, record_drive
+from av_stack.mission import mission_route
 from av_stack.server_process import ServerProcess, embedded_map_files
 from av_stack.world.carla.map import read_lane_graph
 from perception.imitation.groups import GROUPS, group_of
-from perception.imitation.samples import drive_files, no_samples, read_samples, write_samples
+from perception.imitation.samples import CAUSES, drive_files, join_samples, no_samples, read_samples, write_samples
 from scenarios.model import Scenario
 from scenarios.random_routes import Length, random_scenario
+from sim_configs.load import load_stack
 
 ATTEMPTS = 3
 """Attempts at a drive: with many servers at once, two sometimes pick the same port."""
@@ -37,35 +42,49 @@ FAILURES_MIN, FAILURES_SHARE = 2, 0.1
 EMPTY_SHARE = 0.2
 """Fraction of the drives without other vehicles."""
 
+LIGHT_SHARE, LIGHT_AHEAD_M, LIGHT_TRIES = 0.5, (20.0, 80.0), 8
+"""Fraction of the drives that begin so far before a traffic light, and how many random routes are tried for that."""
+
+_ANOTHER = 1_000_000
+"""Between the numbers of random routes that are tried for the same drive."""
+
 
 @dataclass(frozen=True, slots=True)
 class DrivesSpec:
-    """Which drives to record: through `maps` in turn, until there are `frames` pictures.
+    """Which drives to record: `legs` of them a file, files through `maps` in turn, until there are `frames` pictures.
 
-    Without `weathers` each drive draws its own. `vehicles` replaces the number of other vehicles that a drive draws.
+    Many short drives show more places, lights and cars than few long ones, and those of a file share the start of one
+    server. Without `weathers` each drive draws its own. `vehicles` replaces the number of other vehicles that a drive
+    draws.
     """
 
     maps: tuple[str, ...]
     frames: int
     seed: int = 0
+    legs: int = 3
     weathers: tuple[str, ...] = ()
     vehicles: int | None = None
     maps_folder: Path | None = None
     options: DriveOptions = field(default_factory=DriveOptions)
 
-    def scenario(self, number: int) -> Scenario:
-        """The `number`th drive. Raises ConfigError where the town has no such route."""
+    def scenario(self, number: int, leg: int = 0) -> Scenario:
+        """A drive of the `number`th file. Raises ConfigError where the town has no such route."""
         town = self.maps[number % len(self.maps)]
-        graph = read_lane_graph(embedded_map_files(self.maps_folder)[town])
-        drawn = random_scenario(graph, town, self.seed, number, LENGTH)
+        graph = _graph(embedded_map_files(self.maps_folder)[town])
+        in_town = number // len(self.maps) * self.legs + leg
+        tries = LIGHT_TRIES if _has_light(graph) and (in_town + 1) % round(1.0 / LIGHT_SHARE) == 0 else 1
+        for another in range(tries):
+            drawn = random_scenario(graph, town, self.seed, number * self.legs + leg + another * _ANOTHER, LENGTH)
+            if tries > 1 and _leads_to_light(graph, drawn):
+                break
         vehicles = self.vehicles
-        if vehicles is None and (number // len(self.maps)) % round(1.0 / EMPTY_SHARE) == 0:
+        if vehicles is None and in_town % round(1.0 / EMPTY_SHARE) == 0:
             vehicles = 0
         changes: dict[str, Any] = {}
         if vehicles is not None:
             changes["traffic"] = drawn.traffic.model_copy(update={"vehicles": vehicles})
         if self.weathers:
-            changes["weather"] = self.weathers[(number // len(self.maps)) % len(self.weathers)]
+            changes["weather"] = self.weathers[in_town % len(self.weathers)]
         return drawn.model_copy(update=changes)
 
     def plain(self) -> dict[str, Any]:
@@ -75,6 +94,22 @@ class DrivesSpec:
         told["options"]["weights"] = None if weights is None else weights.name
         del told["frames"], told["maps_folder"]
         return dict(json.loads(json.dumps(told)))
+
+
+@lru_cache(maxsize=4)
+def _graph(path: Path) -> LaneGraph:
+    return read_lane_graph(path)
+
+
+def _has_light(graph: LaneGraph) -> bool:
+    return any(signal.kind is SignalKind.TRAFFIC_LIGHT for signal in graph.signals)
+
+
+def _leads_to_light(graph: LaneGraph, scenario: Scenario) -> bool:
+    """Whether the route begins `LIGHT_AHEAD_M` before a traffic light."""
+    least_m, most_m = LIGHT_AHEAD_M
+    signals = mission_route(graph, scenario, load_stack(scenario.ego.stack).planning).signals
+    return any(one.kind is SignalKind.TRAFFIC_LIGHT and least_m <= one.stop_s_m <= most_m for one in signals)
 
 
 def record_drives(spec: DrivesSpec, out: Path, workers: int, tell: Callable[[int, int], None]) -> dict[str, Any]:
@@ -162,21 +197,26 @@ def _failed(
     if len(failures) > max(FAILURES_MIN, FAILURES_SHARE * len(counts)):
         raise error
     scenario = spec.scenario(number)
-    facts = {"map": scenario.map, "weather": scenario.weather, "time_s": 0.0, "end": "server lost", "error": str(error)}
-    write_samples(_path(out, number), no_samples(), facts)
+    facts = {"weather": scenario.weather, "time_s": 0.0, "end": "server lost", "pictures": 0, "error": str(error)}
+    write_samples(_path(out, number), no_samples(), {"map": scenario.map, "legs": [facts]})
     return 0
 
 
 def _make(spec: DrivesSpec, out: Path, number: int) -> int:
-    """Record one drive, with up to `ATTEMPTS` attempts; returns how many pictures it has."""
-    scenario = spec.scenario(number)
+    """Record the drives of one file, with up to `ATTEMPTS` attempts; returns how many pictures it has."""
+    scenarios = [spec.scenario(number, leg) for leg in range(spec.legs)]
     folder = [] if spec.maps_folder is None else ["--maps", str(spec.maps_folder)]
     for attempt in range(ATTEMPTS):
         try:
-            with ServerProcess(["--map", scenario.map, *folder]) as address:
-                samples, facts = record_drive(address, scenario, spec.options, [spec.seed, number])
-            write_samples(_path(out, number), samples, facts)
-            return len(samples)
+            with ServerProcess(["--map", scenarios[0].map, *folder]) as address:
+                made = [
+                    record_drive(address, scenario, spec.options, [spec.seed, number, leg])
+                    for leg, scenario in enumerate(scenarios)
+                ]
+            legs = [facts | {"pictures": len(samples)} for samples, facts in made]
+            joined = join_samples([samples for samples, _ in made])
+            write_samples(_path(out, number), joined, {"map": scenarios[0].map, "legs": legs})
+            return len(joined)
         except WorldError:
             if attempt == ATTEMPTS - 1:
                 raise
@@ -201,26 +241,30 @@ def summarise(out: Path) -> dict[str, Any]:
     maps: Counter[str] = Counter()
     weathers: Counter[str] = Counter()
     groups: Counter[str] = Counter()
+    causes: Counter[str] = Counter()
     ends: Counter[str] = Counter()
     files = drive_files(out)
     driven_s = 0.0
     for path in files:
         samples, facts = read_samples(path)
         maps[facts["map"]] += len(samples)
-        weathers[facts["weather"]] += len(samples)
-        ends[facts["end"]] += 1
-        driven_s += facts["time_s"]
+        for leg in facts["legs"]:
+            weathers[leg["weather"]] += leg["pictures"]
+            ends[leg["end"]] += 1
+            driven_s += leg["time_s"]
+        causes.update(CAUSES[cause] for cause in samples.cause.tolist())
         if len(samples):
             kinds = group_of(samples.speed_mps, samples.target_mps, samples.path_m)
             groups.update(GROUPS[kind] for kind in kinds.tolist())
     summary: dict[str, Any] = {
         "pictures": sum(maps.values()),
-        "drives": len(files),
+        "drives": sum(ends.values()),
         "driven_s": round(driven_s, 1),
         "bytes": sum(path.stat().st_size for path in files),
         "by_map": dict(sorted(maps.items())),
         "by_weather": dict(sorted(weathers.items())),
         "by_group": {name: groups[name] for name in GROUPS},
+        "by_cause": {name: causes[name] for name in CAUSES},
         "ends": dict(sorted(ends.items())),
     }
     (out / "summary.json").write_text(json.dumps(summary, indent=1) + "\n")

@@ -27,7 +27,7 @@ from av_stack.world.carla.capture.sample_cameras import SampleCameras
 from av_stack.world.carla.weather import weather_presets
 from av_stack.world.carla.world import CarlaWorld
 from av_stack.world.spec import Address
-from perception.imitation.samples import Samples, encode
+from perception.imitation.samples import Samples, cause_of, encode, parts_of
 from planning import Route
 from scenarios.judging.judge import Judge
 from scenarios.model import Scenario
@@ -62,7 +62,7 @@ class DriveOptions:
     With `weights` the imitation drives, but for the fraction `expert_share` of the time.
     """
 
-    moments: int = 160
+    moments: int = 60
     shifted: int = 2
     weights: Path | None = None
     expert_share: float = 1.0
@@ -87,6 +87,7 @@ class _Moment:
     route_m: Float
     path_m: Float
     target_mps: float
+    cause: tuple[int, float]
 
 
 def draw_views(camera: CameraModel, shifted: int, rng: np.random.Generator) -> tuple[View, ...]:
@@ -209,7 +210,7 @@ class _Notes:
         self._pending: dict[int, _Moment] = {}
         self._order: deque[int] = deque()
         self._stood = 0
-        self._rows: list[tuple[bytes, float, Float, Float, float, int, int]] = []
+        self._rows: list[tuple[bytes, bytes, float, Float, Float, float, int, float, int, int]] = []
 
     @property
     def is_full(self) -> bool:
@@ -227,6 +228,7 @@ class _Notes:
             pointed[1],
             path_points(decision.plan, route),
             decision.target_mps,
+            cause_of(decision.plan.constraint),
         )
         self._pending[frame.stamp.frame] = moment
         self._order.append(frame.stamp.frame)
@@ -242,13 +244,16 @@ class _Notes:
             for number, view in enumerate(self._views):
                 true = beside(moment.pose, view.left_m, view.turned_rad)
                 estimated = beside(moment.estimate, view.left_m, view.turned_rad)
+                whole, far = parts_of(pictures[view.camera.name])
                 self._rows.append(
                     (
-                        encode(pictures[view.camera.name]),
+                        encode(whole),
+                        encode(far),
                         moment.speed_mps,
                         seen_from(moment.route_m, estimated),
                         seen_from(moment.path_m, true),
                         moment.target_mps,
+                        *moment.cause,
                         number,
                         frame,
                     )
@@ -263,14 +268,17 @@ class _Notes:
 
     def samples(self) -> Samples:
         """All samples so far."""
-        columns = list(zip(*self._rows, strict=True)) if self._rows else [()] * 7
-        jpeg, speed, route, path, target, view, frame = columns
+        columns = list(zip(*self._rows, strict=True)) if self._rows else [()] * 10
+        jpeg, far, speed, route, path, target, cause, cause_m, view, frame = columns
         return Samples(
             list(jpeg),
+            list(far),
             np.array(speed, np.float32),
             np.array(route, np.float32),
             np.array(path, np.float32),
             np.array(target, np.float32),
+            np.array(cause, np.uint8),
+            np.array(cause_m, np.float32),
             np.array(view, np.uint8),
             np.array(frame, np.int32),
         )

@@ -15,10 +15,12 @@ from av_core.frames import vehicle_to_image
 from av_core.types import CameraModel, Image
 from av_stack.imitation.choice import RIG
 from perception.imitation.groups import GROUPS, group_of
-from perception.imitation.samples import Samples, decode, read_samples
+from perception.imitation.samples import CAMERA_PX, WIDTH_PX, Samples, decode, read_samples
 from sim_configs.load import load_rig
 
-SCALE = 2
+SCALE = CAMERA_PX[0] / WIDTH_PX
+"""The small pictures are drawn as large as the camera's, where the points belong."""
+
 PATH_BGR, ROUTE_BGR = (0, 255, 0), (0, 0, 255)
 
 
@@ -45,7 +47,7 @@ def drawn(samples: Samples, row: int, camera: CameraModel) -> Image:
         pixels, _ = vehicle_to_image(np.column_stack([points, np.zeros(len(points))]), camera)
         for u, v in pixels[np.isfinite(pixels).all(axis=1)]:
             if 0.0 <= u < camera.width_px and 0.0 <= v < camera.height_px:
-                cv2.circle(bgr, (round(SCALE * float(u)), round(SCALE * float(v))), 4, colour, -1)
+                cv2.circle(bgr, (round(float(u)), round(float(v))), 4, colour, -1)
     one = slice(row, row + 1)
     kind = GROUPS[int(group_of(samples.speed_mps[one], samples.target_mps[one], samples.path_m[one])[0])]
     told = f"{kind}: {samples.speed_mps[row]:.1f} m/s, to be {samples.target_mps[row]:.1f}"

@@ -9,7 +9,7 @@ import torch
 
 from av_core.types import Float, Image
 from perception.imitation.network import chosen_speed, to_input
-from perception.imitation.samples import HEIGHT_PX, WIDTH_PX
+from perception.imitation.samples import parts_of
 from perception.imitation.weights import load_weights
 
 
@@ -29,14 +29,12 @@ class ImitationDriver:
     def decide(self, bgr: Image, speed_mps: float, route_m: Float) -> tuple[Float, float]:
         """The path points (points, 2) in the vehicle frame, m, and the target speed, m/s.
 
-        `bgr` is the picture, `route_m` (routes, 2) are the points of the route in the vehicle frame. Raises ValueError
-        for a picture of another size.
+        `bgr` is the camera's picture, `route_m` (routes, 2) are the points of the route in the vehicle frame. Raises
+        ValueError for a picture of another size.
         """
-        if bgr.shape != (HEIGHT_PX, WIDTH_PX, 3):
-            raise ValueError(f"the picture has the shape {bgr.shape}; needed is {WIDTH_PX}x{HEIGHT_PX}")
         with torch.inference_mode():
-            picture = to_input(np.ascontiguousarray(bgr)[None]).to(self._device).float() / 255.0
+            whole, far = (to_input(part[None]).to(self._device).float() / 255.0 for part in parts_of(bgr))
             speed = torch.tensor([speed_mps], dtype=torch.float32, device=self._device)
             route = torch.from_numpy(np.asarray(route_m, np.float32)[None]).to(self._device)
-            path, scores = self._network(picture, speed, route)
+            path, scores = self._network(whole, far, speed, route)
             return path[0].double().cpu().numpy(), float(chosen_speed(scores)[0])

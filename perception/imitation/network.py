@@ -1,4 +1,6 @@
-"""The imitation network: a narrow ResNet-18 that sees the picture, and a head that also gets speed and route.
+"""The imitation network: two narrow ResNets that see the picture, and a head that also gets speed and route.
+
+One sees the whole picture, small; the other what is far ahead, at full size.
 
 The outputs are points of the path, and scores of the classes of the target speed. The image-blind baseline has the same
 head and no picture.
@@ -6,21 +8,34 @@ head and no picture.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from numpy.typing import NDArray
 from torch import nn
+from torch.nn import functional
 from torchvision.models.resnet import BasicBlock, ResNet
 
-from perception.imitation.samples import HEIGHT_PX, PATH_AHEAD_M, ROUTE_AHEAD_M, SPEEDS_MPS, WIDTH_PX
+from perception.imitation.samples import (
+    FAR_HEIGHT_PX,
+    FAR_WIDTH_PX,
+    HEIGHT_PX,
+    PATH_AHEAD_M,
+    ROUTE_AHEAD_M,
+    SPEEDS_MPS,
+    WIDTH_PX,
+)
 
 RESNET_18 = (2, 2, 2, 2)
 """Blocks of the four stages."""
 
-STRIDE_PX = 32
-"""Pixels between two cells of the last stage."""
+FAR_STAGES = (2, 2, 2)
+"""Blocks of the stages that see what is far ahead. They end earlier: a light there is small."""
+
+DROPPED = 0.2
+"""Part of what has been seen that is withheld in training, so that the network does not learn drives by heart."""
 
 SPEED_SCALE_MPS, POINT_SCALE_M = 10.0, 20.0
 """Speeds and points are divided by these before the network gets them."""
@@ -30,12 +45,15 @@ SPEED_SCALE_MPS, POINT_SCALE_M = 10.0, 20.0
 class NetworkShape:
     """`width` is the number of channels of the first stage (ResNet-18 itself has 64); each stage doubles it.
 
-    `cells` channels of the last stage keep their place in the picture on the way to the head, whose layers have
-    `hidden` values. Of the route's points the network gets those at `route_ahead_m`.
+    `far_width` is the same for the part at full size; 0 for a network that does not see it. `cells` and `far_cells`
+    channels of the last stage keep their place in the picture on the way to the head, whose layers have `hidden`
+    values. Of the route's points the network gets those at `route_ahead_m`.
     """
 
     width: int = 32
+    far_width: int = 16
     cells: int = 24
+    far_cells: int = 8
     hidden: int = 256
     is_blind: bool = False
     route_ahead_m: tuple[float, ...] = (20.0, 40.0)
@@ -44,18 +62,23 @@ class NetworkShape:
 class ImitationNetwork(nn.Module):
     """Path points (N, points, 2), m, and scores of the speed classes (N, classes).
 
-    Inputs are pictures (N, 3, height, width) in 0..1, speeds (N,), m/s, NaN where the speed is withheld, and route
-    points (N, routes, 2), m, at `ROUTE_AHEAD_M`.
+    Inputs are pictures (N, 3, height, width) in 0..1, their parts far ahead (N, 3, far height, far width), speeds (N,),
+    m/s, NaN where the speed is withheld, and route points (N, routes, 2), m, at `ROUTE_AHEAD_M`.
     """
 
     def __init__(self, shape: NetworkShape) -> None:
         super().__init__()
         self.shape = shape
         if not shape.is_blind:
-            self.eye = _eye(shape)
+            self.eye = _eye(shape.width, RESNET_18, (HEIGHT_PX, WIDTH_PX), shape.cells, shape.hidden)
+        if not shape.is_blind and shape.far_width:
+            self.far_eye = _eye(
+                shape.far_width, FAR_STAGES, (FAR_HEIGHT_PX, FAR_WIDTH_PX), shape.far_cells, shape.hidden
+            )
+        seen = 0 if shape.is_blind else 1 + (shape.far_width > 0)
         self.senses = nn.Sequential(nn.Linear(2 + 2 * len(shape.route_ahead_m), shape.hidden), nn.ReLU())
         self.mix = nn.Sequential(
-            nn.Linear((1 if shape.is_blind else 2) * shape.hidden, shape.hidden),
+            nn.Linear((1 + seen) * shape.hidden, shape.hidden),
             nn.ReLU(),
             nn.Linear(shape.hidden, shape.hidden),
             nn.ReLU(),
@@ -66,36 +89,51 @@ class ImitationNetwork(nn.Module):
         self.register_buffer("straight", torch.tensor([[s, 0.0] for s in PATH_AHEAD_M]))
 
     def forward(
-        self, pictures: torch.Tensor, speed_mps: torch.Tensor, route_m: torch.Tensor
+        self, pictures: torch.Tensor, far: torch.Tensor, speed_mps: torch.Tensor, route_m: torch.Tensor
     ) -> tuple[torch.Tensor, torch.Tensor]:
+        return self.answer(self.grasp(pictures, far, speed_mps, route_m))
+
+    def grasp(
+        self, pictures: torch.Tensor, far: torch.Tensor, speed_mps: torch.Tensor, route_m: torch.Tensor
+    ) -> torch.Tensor:
+        """(N, hidden) What the network makes of its inputs, before it answers."""
         is_known = torch.isfinite(speed_mps)
         speed = torch.where(is_known, speed_mps, 0.0) / SPEED_SCALE_MPS
         route = route_m[:, self._routes].flatten(1) / POINT_SCALE_M
         numbers = torch.cat([speed[:, None], is_known.float()[:, None], route], dim=1)
         parts = [self.senses(numbers)]
         if not self.shape.is_blind:
-            parts.append(self.eye((pictures - 0.45) / 0.25))
-        mixed = self.mix(torch.cat(parts, dim=1))
+            parts.append(self.eye(_scaled(pictures)))
+            if self.shape.far_width:
+                parts.append(self.far_eye(_scaled(far)))
+        seen = [functional.dropout(part, DROPPED, self.training) for part in parts[1:]]
+        return torch.as_tensor(self.mix(torch.cat([parts[0], *seen], dim=1)))
+
+    def answer(self, mixed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """The path and the scores of the speed, of what `grasp` gave."""
         path = self.straight + self.path(mixed).reshape(-1, len(PATH_AHEAD_M), 2)
         return path, self.speed(mixed)
 
 
-def _eye(shape: NetworkShape) -> nn.Sequential:
-    """The picture's features (N, hidden): the stages of a ResNet, then what is where."""
+def _scaled(pictures: torch.Tensor) -> torch.Tensor:
+    return (pictures - 0.45) / 0.25
+
+
+def _eye(width: int, stages: Sequence[int], size_px: tuple[int, int], cells: int, hidden: int) -> nn.Sequential:
+    """The features (N, hidden) of pictures of `size_px` (height, width): stages of a ResNet, then what is where."""
     net = ResNet(BasicBlock, list(RESNET_18), width_per_group=64)
-    width = shape.width
     net.inplanes = width
     net.conv1 = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
     net.bn1 = nn.BatchNorm2d(width)
-    stages = [
-        net._make_layer(BasicBlock, width * 2**k, blocks, stride=1 if k == 0 else 2)
-        for k, blocks in enumerate(RESNET_18)
+    layers = [
+        net._make_layer(BasicBlock, width * 2**k, blocks, stride=1 if k == 0 else 2) for k, blocks in enumerate(stages)
     ]
-    rows, columns = -(-HEIGHT_PX // STRIDE_PX), -(-WIDTH_PX // STRIDE_PX)
+    stride_px, channels = 2 ** (len(stages) + 1), width * 2 ** (len(stages) - 1)
+    rows, columns = (-(-size // stride_px) for size in size_px)
     return nn.Sequential(
-        net.conv1, net.bn1, net.relu, net.maxpool, *stages,
-        nn.Conv2d(8 * width, shape.cells, 1), nn.ReLU(), nn.Flatten(),
-        nn.Linear(shape.cells * rows * columns, shape.hidden), nn.ReLU(),
+        net.conv1, net.bn1, net.relu, net.maxpool, *layers,
+        nn.Conv2d(channels, cells, 1), nn.ReLU(), nn.Flatten(),
+        nn.Linear(cells * rows * columns, hidden), nn.ReLU(),
     )  # fmt: skip
 
 

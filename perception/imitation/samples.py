@@ -8,6 +8,7 @@ car stands beside the real one, or is turned, and the expert's path begins besid
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,9 +19,20 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from av_core.constraint import Constraint, ConstraintKind
+
 Float32 = NDArray[np.float32]
 
+CAMERA_PX = (640, 360)
+"""Width and height of the camera's picture. The network gets the whole at `WIDTH_PX` by `HEIGHT_PX`, and a part of it
+as it is: a lamp of a traffic light, 0.27 m wide, has 2.3 pixels there at 38 m, where a car has to start braking, and
+0.9 in the small picture."""
+
 WIDTH_PX, HEIGHT_PX = 256, 144
+
+FAR_WIDTH_PX, FAR_HEIGHT_PX = 256, 96
+FAR_LEFT_PX, FAR_TOP_PX = (CAMERA_PX[0] - FAR_WIDTH_PX) // 2, 96
+"""The part at full size: what is far ahead. The horizon is in row 158 of the camera's picture."""
 
 PATH_AHEAD_M = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0)
 """Distances along the expert's path at which it has points; the first is beside the car."""
@@ -34,23 +46,55 @@ TARGET_S = 1.0
 SPEEDS_MPS = (0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.5, 15.0, 20.0, 25.0, 35.0)
 """Classes of the target speed; a speed between two of them belongs to both in part."""
 
-JPEG_QUALITY = 75
+CAUSES = ("nothing", "light", "vehicle", "other")
+"""What the expert slows down or stands for. Where it is "light" or "vehicle", its distance is known as well."""
+
+CAUSE_MOST_M = 60.0
+"""Causes further away count as nothing, since little is seen of them."""
+
+JPEG = [
+    cv2.IMWRITE_JPEG_QUALITY, 85, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
+]  # fmt: skip
+"""Colours are kept at full size: at half of it, which is usual, a small lamp would lose its colour."""
+
+_CAUSE_OF = {
+    ConstraintKind.RED_LIGHT: 1,
+    ConstraintKind.UNSEEN_LIGHT: 1,
+    ConstraintKind.OFF_LIGHT: 1,
+    ConstraintKind.LEADER: 2,
+    ConstraintKind.OBSTACLE: 2,
+    ConstraintKind.SPEED_LIMIT: 0,
+    ConstraintKind.ACCELERATION: 0,
+    ConstraintKind.CURVE: 0,
+}
+
+
+def cause_of(constraint: Constraint | None) -> tuple[int, float]:
+    """The row of `CAUSES` that a plan's constraint belongs to, and its distance, m; NaN where there is none."""
+    cause = 0 if constraint is None else _CAUSE_OF.get(constraint.kind.counted_as, CAUSES.index("other"))
+    if constraint is None or not cause or constraint.distance_m is None:
+        return cause, math.nan
+    return (cause, constraint.distance_m) if constraint.distance_m <= CAUSE_MOST_M else (0, math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
     """N samples.
 
-    `jpeg` holds the pictures. `speed_mps` (N,) is measured by the wheels, `route_m` (N, routes, 2) comes from a
-    position with the errors of the sensors. `path_m` (N, points, 2) and `target_mps` (N,) are the expert's. `view` (N,)
-    is the number of the camera, 0 for the one in the middle; `frame` (N,) the number of the tick.
+    `jpeg` holds the whole pictures, `far` their middle parts at full size. `speed_mps` (N,) is measured by the wheels,
+    `route_m` (N, routes, 2) comes from a position with the errors of the sensors. `path_m` (N, points, 2) and
+    `target_mps` (N,) are the expert's, as is `cause` (N,), the row of `CAUSES`, at `cause_m` (N,), NaN where it has no
+    distance. `view` (N,) is the number of the camera, 0 for the one in the middle; `frame` (N,) the number of the tick.
     """
 
     jpeg: Sequence[bytes]
+    far: Sequence[bytes]
     speed_mps: Float32
     route_m: Float32
     path_m: Float32
     target_mps: Float32
+    cause: NDArray[np.uint8]
+    cause_m: Float32
     view: NDArray[np.uint8]
     frame: NDArray[np.int32]
 
@@ -58,56 +102,74 @@ class Samples:
         return len(self.jpeg)
 
 
+PICTURES = ("jpeg", "far")
+COLUMNS = ("speed_mps", "route_m", "path_m", "target_mps", "cause", "cause_m", "view", "frame")
+"""The fields of `Samples`."""
+
+
 def no_samples() -> Samples:
     """Samples of a drive that has none."""
     empty = np.zeros(0, np.float32)
     route_m, path_m = (np.zeros((0, count, 2), np.float32) for count in (len(ROUTE_AHEAD_M), len(PATH_AHEAD_M)))
-    return Samples([], empty, route_m, path_m, empty, np.zeros(0, np.uint8), np.zeros(0, np.int32))
+    number = np.zeros(0, np.uint8)
+    return Samples([], [], empty, route_m, path_m, empty, number, empty, number, np.zeros(0, np.int32))
+
+
+def join_samples(parts: Sequence[Samples]) -> Samples:
+    """The samples of several drives, one after the other."""
+    parts = [part for part in parts if len(part)] or [no_samples()]
+    columns: dict[str, Any] = {name: [one for part in parts for one in getattr(part, name)] for name in PICTURES}
+    columns |= {name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS}
+    return Samples(**columns)
+
+
+def parts_of(bgr: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """The whole picture of the camera, small, and its middle part at full size. Raises ValueError for another size."""
+    if bgr.shape != (*reversed(CAMERA_PX), 3):
+        raise ValueError(f"the picture has the shape {bgr.shape}; needed is {CAMERA_PX[0]}x{CAMERA_PX[1]}")
+    whole = cv2.resize(bgr, (WIDTH_PX, HEIGHT_PX), interpolation=cv2.INTER_AREA)
+    far = bgr[FAR_TOP_PX : FAR_TOP_PX + FAR_HEIGHT_PX, FAR_LEFT_PX : FAR_LEFT_PX + FAR_WIDTH_PX]
+    return np.asarray(whole, np.uint8), far
 
 
 def encode(bgr: NDArray[np.uint8]) -> bytes:
     """The picture as JPEG."""
-    done, data = cv2.imencode(".jpg", bgr, [cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY])
+    done, data = cv2.imencode(".jpg", bgr, JPEG)
     if not done:
         raise OSError("a picture cannot be written as JPEG")
     return bytes(data)
 
 
-def decode(jpeg: bytes) -> NDArray[np.uint8]:
-    """The picture (HEIGHT_PX, WIDTH_PX, 3), BGR."""
+def decode(jpeg: bytes, height_px: int = HEIGHT_PX) -> NDArray[np.uint8]:
+    """The picture (height, WIDTH_PX, 3), BGR."""
     bgr = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR)
-    if bgr is None or bgr.shape != (HEIGHT_PX, WIDTH_PX, 3):
-        raise OSError(f"a sample holds no picture of {WIDTH_PX}x{HEIGHT_PX}")
+    if bgr is None or bgr.shape != (height_px, WIDTH_PX, 3):
+        raise OSError(f"a sample holds no picture of {WIDTH_PX}x{height_px}")
     return np.asarray(bgr, np.uint8)
 
 
 def write_samples(path: Path, samples: Samples, facts: dict[str, Any]) -> None:
     """Write the samples of one drive, and `facts` about it, to one file; it is there whole or not at all."""
-    ends = np.cumsum([len(jpeg) for jpeg in samples.jpeg], dtype=np.int64)
+    columns: dict[str, Any] = {name: getattr(samples, name) for name in COLUMNS}
+    for name in PICTURES:
+        pictures = getattr(samples, name)
+        columns[name] = np.frombuffer(b"".join(pictures), np.uint8)
+        columns[f"{name}_ends"] = np.cumsum([len(one) for one in pictures], dtype=np.int64)
     part = path.with_suffix(".part")
     with part.open("wb") as file:
-        np.savez(
-            file,
-            jpeg=np.frombuffer(b"".join(samples.jpeg), np.uint8),
-            ends=ends,
-            speed_mps=samples.speed_mps,
-            route_m=samples.route_m,
-            path_m=samples.path_m,
-            target_mps=samples.target_mps,
-            view=samples.view,
-            frame=samples.frame,
-            facts=np.array(json.dumps(facts)),
-        )
+        np.savez(file, facts=np.array(json.dumps(facts)), **columns)
     os.replace(part, path)
 
 
 def read_samples(path: Path) -> tuple[Samples, dict[str, Any]]:
     """The samples of one drive and the facts about it."""
     with np.load(path) as file:
-        data, ends = file["jpeg"].tobytes(), file["ends"].tolist()
-        jpeg = [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
-        columns = {name: file[name] for name in ("speed_mps", "route_m", "path_m", "target_mps", "view", "frame")}
-        return Samples(jpeg, **columns), json.loads(str(file["facts"]))
+        jpeg, far = (_pieces(file[name].tobytes(), file[f"{name}_ends"].tolist()) for name in PICTURES)
+        return Samples(jpeg, far, **{name: file[name] for name in COLUMNS}), json.loads(str(file["facts"]))
+
+
+def _pieces(data: bytes, ends: list[int]) -> list[bytes]:
+    return [data[start:end] for start, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
 
 
 def drive_files(folder: Path) -> list[Path]:

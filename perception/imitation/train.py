@@ -1,7 +1,8 @@
 """Trains the imitation network on recorded drives, from scratch; a stopped run goes on where it was.
 
-All pictures are kept decoded in memory (110 kB each), on the GPU where there is one. The drives whose numbers end with
-9 are held back to measure the network.
+All pictures are kept decoded in memory (184 kB each), on the GPU where there is one. The drives whose numbers end with
+9 are held back to measure the network. What is measured, and kept, is a running mean of the network's weights, and of
+several measurements the one with the least score is kept: a network can learn the drives by heart.
 """
 
 from __future__ import annotations
@@ -12,18 +13,31 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from copy import deepcopy
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 
 from av_core.errors import ConfigError
 from perception.imitation.groups import GROUPS, group_of
 from perception.imitation.network import ImitationNetwork, NetworkShape, chosen_speed, speed_shares, to_input
-from perception.imitation.samples import HEIGHT_PX, WIDTH_PX, decode, drive_files, no_samples, read_samples
+from perception.imitation.samples import (
+    CAUSE_MOST_M,
+    CAUSES,
+    FAR_HEIGHT_PX,
+    HEIGHT_PX,
+    WIDTH_PX,
+    decode,
+    drive_files,
+    no_samples,
+    read_samples,
+)
 from perception.imitation.weights import save_weights
 
 HELD_BACK_EVERY = 10
@@ -35,12 +49,19 @@ speed would learn never to start (the inertia problem: Codevilla et al., 2019)."
 
 WITHHELD = math.nan
 
-ROUTE_NOISE_M, ROUTE_NOISE_RAD = 1.0, 0.035
-"""Standard deviations by which a sample's route points are shifted, all alike, and turned. A position from GNSS is that
-wrong, and a network that could trust it would find the lane by it and not by the picture."""
+ROUTE_NOISE_M, ROUTE_NOISE_RAD = 0.5, 0.02
+"""Standard deviations by which a sample's route points are shifted, all alike, and turned. A network that could trust
+them would find the lane by them and not by the picture; one that could not would not know which lane is meant."""
 
 PATH_WEIGHT = 1.0
 """Weight of the path's error (m) beside the speed's cross-entropy."""
+
+CAUSE_WEIGHT, CAUSE_M_WEIGHT = 0.5, 0.5
+"""Weights of what else is to be told in training: what the expert slows down for, and how far away it is. A target
+speed alone says little about where to look: most of them are what they are without any cause."""
+
+MEAN_STEPS = 300
+"""Steps over which the weights' running mean goes back."""
 
 RARE_MIN = 0.02
 """Share of the samples below which a speed class counts no more for being rarer."""
@@ -48,11 +69,11 @@ RARE_MIN = 0.02
 WARM_UP = 0.03
 """Part of the training in which the learning rate rises."""
 
-DECAY = 0.02
+DECAY = 0.05
 DECODERS, DECODED_AT_ONCE = 4, 512
 """Threads that decode pictures, and how many pictures go to the device together."""
 
-MEASURED_EVERY = 4
+MEASURED_EVERY = 2
 """Epochs between two measurements on the drives held back; the last epoch is measured too."""
 
 KEEP_S = 60.0
@@ -75,7 +96,7 @@ class TrainingSpec:
     width: int = NetworkShape().width
 
     def shape(self) -> NetworkShape:
-        return NetworkShape(width=self.width, is_blind=self.is_blind)
+        return NetworkShape(width=self.width, far_width=self.width // 2, is_blind=self.is_blind)
 
     def plain(self) -> dict[str, Any]:
         """What a run that goes on must have in common with its start."""
@@ -85,13 +106,16 @@ class TrainingSpec:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The samples of many drives on the training device; `pictures` is empty for the blind network."""
+    """The samples of many drives on the training device; `pictures` and `far` are empty for the blind network."""
 
     pictures: torch.Tensor
+    far: torch.Tensor
     speed_mps: torch.Tensor
     route_m: torch.Tensor
     path_m: torch.Tensor
     target_mps: torch.Tensor
+    cause: torch.Tensor
+    cause_m: torch.Tensor
     group: torch.Tensor
 
     def __len__(self) -> int:
@@ -113,11 +137,11 @@ def train(spec: TrainingSpec, tell: Callable[[float, str], None]) -> Path:
     while not run.is_over:
         run.epoch(tell)
         is_measured = len(held_back) > 0 and (run.epochs % MEASURED_EVERY == 0 or run.is_over)
-        run.note(measure(run.network, held_back, spec.batch) if is_measured else {})
+        run.note(run.judged(held_back) if is_measured else {})
         run.keep()
         tell(run.fraction, run.told())
     weights = spec.out / "imitation.pt"
-    save_weights(run.network.eval(), weights)
+    save_weights(run.chosen(), weights)
     return weights
 
 
@@ -137,19 +161,22 @@ def _load(paths: list[Path], device: torch.device, with_pictures: bool) -> Table
     drives = [samples for samples, _ in map(read_samples, paths) if len(samples)] or [no_samples()]
     columns = {
         name: torch.from_numpy(np.concatenate([getattr(samples, name) for samples in drives])).float().to(device)
-        for name in ("speed_mps", "route_m", "path_m", "target_mps")
+        for name in ("speed_mps", "route_m", "path_m", "target_mps", "cause_m")
     }
     groups = np.concatenate([group_of(one.speed_mps, one.target_mps, one.path_m) for one in drives])
-    pictures = _decoded([jpeg for one in drives for jpeg in one.jpeg] if with_pictures else [], device)
-    return Table(pictures, group=torch.from_numpy(groups).to(device), **columns)
+    causes = np.concatenate([one.cause for one in drives]).astype(np.int64)
+    whole = _decoded([jpeg for one in drives for jpeg in one.jpeg] if with_pictures else [], HEIGHT_PX, device)
+    far = _decoded([jpeg for one in drives for jpeg in one.far] if with_pictures else [], FAR_HEIGHT_PX, device)
+    group, cause = (torch.from_numpy(rows).to(device) for rows in (groups, causes))
+    return Table(whole, far, group=group, cause=cause, **columns)
 
 
-def _decoded(jpegs: list[bytes], device: torch.device) -> torch.Tensor:
+def _decoded(jpegs: list[bytes], height_px: int, device: torch.device) -> torch.Tensor:
     """The pictures (N, 3, height, width), uint8, on the device, which holds them only once meanwhile."""
-    pictures = torch.empty((len(jpegs), 3, HEIGHT_PX, WIDTH_PX), dtype=torch.uint8, device=device)
+    pictures = torch.empty((len(jpegs), 3, height_px, WIDTH_PX), dtype=torch.uint8, device=device)
     with ThreadPoolExecutor(DECODERS) as pool:
         for start in range(0, len(jpegs), DECODED_AT_ONCE):
-            some = list(pool.map(decode, jpegs[start : start + DECODED_AT_ONCE]))
+            some = list(pool.map(decode, jpegs[start : start + DECODED_AT_ONCE], repeat(height_px)))
             pictures[start : start + len(some)] = to_input(np.stack(some)).to(device)
     return pictures
 
@@ -162,7 +189,13 @@ class _Run:
         torch.manual_seed(spec.seed)
         layout = torch.channels_last if device.type == "cuda" else torch.contiguous_format
         self.network = ImitationNetwork(spec.shape()).to(device).to(memory_format=layout)
-        self._optimizer = torch.optim.AdamW(self.network.parameters(), lr=spec.rate, weight_decay=DECAY)
+        self._causes = nn.Linear(self.network.shape.hidden, len(CAUSES) + 1).to(device)
+        learnt = [*self.network.parameters(), *self._causes.parameters()]
+        self._optimizer = torch.optim.AdamW(learnt, lr=spec.rate, weight_decay=DECAY)
+        self._mean = deepcopy(self.network)
+        self._done_steps = 0
+        self._kept_epoch: int | None = None
+        self._best: tuple[float, dict[str, torch.Tensor]] | None = None
         self._rng = np.random.default_rng([spec.seed, 1])
         self._noise = torch.Generator(device=device).manual_seed(spec.seed + 1)
         self._chances = balanced(table.group)
@@ -210,18 +243,44 @@ class _Run:
         speed = table.speed_mps[rows]
         withheld = torch.rand(len(rows), generator=self._noise, device=self._device) < SPEED_DROPOUT
         speed = torch.where(withheld, WITHHELD, speed)
-        pictures = self._varied(table.pictures[rows]) if len(table.pictures) else table.pictures
+        pictures, far = table.pictures, table.far
+        if len(pictures):
+            pictures, far = self._varied(pictures[rows], far[rows])
         with torch.autocast(self._device.type, torch.bfloat16, enabled=self._device.type == "cuda"):
-            path, scores = self.network(pictures, speed, self._moved(table.route_m[rows]))
+            mixed = self.network.grasp(pictures, far, speed, self._moved(table.route_m[rows]))
+            path, scores = self.network.answer(mixed)
+            told = self._causes(mixed)
         path_loss = functional.smooth_l1_loss(path.float(), table.path_m[rows], beta=0.5)
         shares = speed_shares(table.target_mps[rows])
         crossed = -(shares * scores.float().log_softmax(dim=1) * self._class_weight).sum(dim=1)
         speed_loss = crossed.mean()
         self._optimizer.zero_grad(set_to_none=True)
-        (PATH_WEIGHT * path_loss + speed_loss).backward()
+        (PATH_WEIGHT * path_loss + speed_loss + self._cause_loss(told.float(), rows)).backward()
         torch.nn.utils.clip_grad_norm_(self.network.parameters(), 5.0)
         self._optimizer.step()
+        self._follow()
         return torch.stack([path_loss, speed_loss]).detach()
+
+    def _cause_loss(self, told: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
+        """The loss of what the expert slows down for, and, where that is known, of how far away it is."""
+        distance = self._table.cause_m[rows]
+        is_known = torch.isfinite(distance)
+        off = told[:, -1] - torch.where(is_known, distance, 0.0) / CAUSE_MOST_M
+        far_off = torch.where(is_known, functional.smooth_l1_loss(off, torch.zeros_like(off), reduction="none"), 0.0)
+        which = functional.cross_entropy(told[:, :-1], self._table.cause[rows])
+        return CAUSE_WEIGHT * which + CAUSE_M_WEIGHT * far_off.mean()
+
+    @torch.no_grad()
+    def _follow(self) -> None:
+        """Let the running mean follow the network: over fewer steps at first, when it is far off."""
+        self._done_steps += 1
+        share = max(1.0 / MEAN_STEPS, 10.0 / (10.0 + self._done_steps))
+        means, values = self._mean.state_dict().values(), self.network.state_dict().values()
+        for mean, value in zip(means, values, strict=True):
+            if mean.is_floating_point():
+                mean.lerp_(value, share)
+            else:
+                mean.copy_(value)
 
     def _moved(self, route_m: torch.Tensor) -> torch.Tensor:
         """The route points as an error of the position and the heading would have them."""
@@ -232,21 +291,39 @@ class _Run:
         x, y = route_m[..., 0], route_m[..., 1]
         return torch.stack([cos * x - sin * y, sin * x + cos * y], dim=2) + ROUTE_NOISE_M * shift
 
-    def _varied(self, pictures: torch.Tensor) -> torch.Tensor:
-        """The pictures in 0..1 with other brightness, contrast and colours, and noise."""
+    def _varied(self, pictures: torch.Tensor, far: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Both pictures in 0..1 with other brightness, contrast and colours, alike, and noise."""
         count = len(pictures)
 
         def drawn(low: float, high: float, channels: int = 1) -> torch.Tensor:
             values = torch.rand(count, channels, 1, 1, generator=self._noise, device=self._device)
             return low + (high - low) * values
 
-        varied = pictures.float() / 255.0
-        mean = varied.mean(dim=(1, 2, 3), keepdim=True)
-        varied = (mean + (varied - mean) * drawn(0.7, 1.3)) * drawn(0.7, 1.4) * drawn(0.9, 1.1, 3)
-        noise = torch.randn(varied.shape, generator=self._noise, device=self._device)
-        return (varied + noise * drawn(0.0, 0.03)).clamp(0.0, 1.0)
+        contrast, gain, noisy = drawn(0.7, 1.3), drawn(0.7, 1.4) * drawn(0.9, 1.1, 3), drawn(0.0, 0.03)
+        mean = pictures.float().mean(dim=(1, 2, 3), keepdim=True) / 255.0
+
+        def varied(raw: torch.Tensor) -> torch.Tensor:
+            noise = torch.randn(raw.shape, generator=self._noise, device=self._device)
+            return ((mean + (raw.float() / 255.0 - mean) * contrast) * gain + noise * noisy).clamp(0.0, 1.0)
+
+        return varied(pictures), varied(far)
 
     # ------------------------------------------------------------ what is written down
+
+    def judged(self, held_back: Table) -> dict[str, Any]:
+        """Measure the mean network on the drives held back, and keep it where its score is the least so far."""
+        measured = measure(self._mean, held_back, self._spec.batch)
+        if self._best is None or measured["score"] < self._best[0]:
+            self._kept_epoch = self.epochs
+            state = {name: value.detach().cpu().clone() for name, value in self._mean.state_dict().items()}
+            self._best = (measured["score"], state)
+        return measured
+
+    def chosen(self) -> ImitationNetwork:
+        """The network that is kept: the one with the least score, or the last where none was measured."""
+        if self._best is not None:
+            self._mean.load_state_dict(self._best[1])
+        return self._mean.eval()
 
     def note(self, measured: dict[str, Any]) -> None:
         """Add this epoch to the curves."""
@@ -261,6 +338,7 @@ class _Run:
             "samples": len(self._table),
             "groups": {name: int((self._table.group == k).sum()) for k, name in enumerate(GROUPS)},
             "device": torch.cuda.get_device_name() if self._device.type == "cuda" else "cpu",
+            "kept_epoch": self._kept_epoch,
             "curves": self._curves,
         }
         (self._spec.out / "training.json").write_text(json.dumps(record, indent=1) + "\n")
@@ -282,6 +360,11 @@ class _Run:
         state = {
             "options": self._spec.plain(),
             "network": self.network.state_dict(),
+            "causes": self._causes.state_dict(),
+            "mean": self._mean.state_dict(),
+            "steps": self._done_steps,
+            "best": self._best,
+            "kept_epoch": self._kept_epoch,
             "optimizer": self._optimizer.state_dict(),
             "rng": self._rng.bit_generator.state,
             "noise": self._noise.get_state(),
@@ -302,6 +385,9 @@ class _Run:
         if state["options"] != self._spec.plain():
             raise ConfigError(f"{self._spec.out} holds a run with other options ({state['options']}); name another")
         self.network.load_state_dict(state["network"])
+        self._causes.load_state_dict(state["causes"])
+        self._mean.load_state_dict(state["mean"])
+        self._done_steps, self._best, self._kept_epoch = state["steps"], state["best"], state["kept_epoch"]
         self._optimizer.load_state_dict(state["optimizer"])
         self._rng.bit_generator.state = state["rng"]
         self._noise.set_state(state["noise"])
@@ -332,17 +418,21 @@ def class_weights(target_mps: torch.Tensor) -> torch.Tensor:
 
 @torch.inference_mode()
 def measure(network: ImitationNetwork, table: Table, batch: int) -> dict[str, Any]:
-    """Errors on samples: of the path, m, of the target speed, m/s, also by group, and with the speed withheld."""
+    """Errors on samples: of the path, m, of the target speed, m/s, also by group, and with the speed withheld.
+
+    The score is the error of the path, m, and the mean over the groups of that of the speed, m/s: while most of the
+    samples cruise, what counts are the others.
+    """
     network.eval()
     path, speed, without = [], [], []
     for start in range(0, len(table), batch):
         rows = slice(start, start + batch)
-        pictures = table.pictures[rows].float() / 255.0 if len(table.pictures) else table.pictures
-        points, scores = network(pictures, table.speed_mps[rows], table.route_m[rows])
+        seen = [raw[rows].float() / 255.0 if len(raw) else raw for raw in (table.pictures, table.far)]
+        points, scores = network(*seen, table.speed_mps[rows], table.route_m[rows])
         path.append((points - table.path_m[rows]).norm(dim=2).mean(dim=1))
         speed.append((chosen_speed(scores) - table.target_mps[rows]).abs())
         unknown = torch.full_like(table.speed_mps[rows], WITHHELD)
-        _, scores = network(pictures, unknown, table.route_m[rows])
+        _, scores = network(*seen, unknown, table.route_m[rows])
         without.append((chosen_speed(scores) - table.target_mps[rows]).abs())
     paths, speeds, withouts = torch.cat(path), torch.cat(speed), torch.cat(without)
     groups = {}
@@ -355,6 +445,7 @@ def measure(network: ImitationNetwork, table: Table, batch: int) -> dict[str, An
                 "speed_error_mps": float(speeds[rows_of].mean()),
             }
     return {
+        "score": float(paths.mean()) + sum(one["speed_error_mps"] for one in groups.values()) / max(len(groups), 1),
         "path_error_m": float(paths.mean()),
         "speed_error_mps": float(speeds.mean()),
         "speed_error_without_speed_mps": float(withouts.mean()),

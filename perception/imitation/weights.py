@@ -36,9 +36,8 @@ def load_weights(path: Path) -> ImitationNetwork:
         raise ConfigError(f"{path}: not the weights of an imitation network ({type(error).__name__})") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise ConfigError(f"{path}: not the weights of an imitation network; `av-stack train imitation` makes them")
-    network = ImitationNetwork(
-        NetworkShape(**{**held["shape"], "route_ahead_m": tuple(held["shape"]["route_ahead_m"])})
-    )
+    shape = {"far_width": 0, **held["shape"]}  # older weights do not see what is far ahead
+    network = ImitationNetwork(NetworkShape(**{**shape, "route_ahead_m": tuple(shape["route_ahead_m"])}))
     network.load_state_dict({name: _restored(value) for name, value in held["state"].items()})
     return network.eval()
 

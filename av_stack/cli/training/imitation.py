@@ -43,6 +43,7 @@ def drive_command(
         float,
         typer.Option(min=0.0, max=1.0, help="With --agent imitation: part of the time in which the stack drives."),
     ] = 0.3,
+    moments: Annotated[int, typer.Option(min=1, help="Moments of a drive at most, four a second.")] = 60,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Drives at the same time.")] = 1,
 ) -> None:
@@ -66,8 +67,16 @@ def drive_command(
         for name in parse_list(weather):
             load_weather(name, weather_presets())
     driving = chosen_weights(weights) if agent == IMITATION else None
-    options = DriveOptions(weights=driving, expert_share=1.0 if driving is None else expert_share)
-    spec = DrivesSpec(parse_list(map_names), frames, seed, parse_list(weather), vehicles, maps, options)
+    options = DriveOptions(moments, weights=driving, expert_share=1.0 if driving is None else expert_share)
+    spec = DrivesSpec(
+        parse_list(map_names),
+        frames,
+        seed,
+        weathers=parse_list(weather),
+        vehicles=vehicles,
+        maps_folder=maps,
+        options=options,
+    )
     begun = time.monotonic()
     with Progress(TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), console=console) as progress:
         task = progress.add_task("pictures", total=frames)

@@ -10,18 +10,30 @@ import pytest
 import torch
 
 from av_core.errors import ConfigError, WorldError
-from av_core.types import Pose2D
+from av_core.types import Pose2D, SignalKind
 from av_stack.cli.training.detector import WIDTH
 from av_stack.imitation import drives
-from av_stack.imitation.drives import DrivesSpec, record_drives
+from av_stack.imitation.drives import LIGHT_AHEAD_M, DrivesSpec, record_drives
 from av_stack.imitation.geometry import seen_from
 from av_stack.imitation.recorder import LEFT_M, DriveOptions, record_drive
+from av_stack.mission import mission_route
 from av_stack.run import Options, run
+from av_stack.server_process import embedded_map_files
+from av_stack.world.carla.map import read_lane_graph
 from av_stack.world.spec import Address
 from perception.imitation.network import ImitationNetwork, NetworkShape
-from perception.imitation.samples import ROUTE_AHEAD_M, SPEEDS_MPS, Samples, decode, write_samples
+from perception.imitation.samples import (
+    FAR_HEIGHT_PX,
+    HEIGHT_PX,
+    ROUTE_AHEAD_M,
+    SPEEDS_MPS,
+    Samples,
+    decode,
+    write_samples,
+)
 from perception.imitation.shipped import SHIPPED
 from perception.imitation.weights import save_weights
+from planning import PlanningConfig
 from scenarios.model import RouteTable, Scenario, TrafficTable, load_scenario
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
 
@@ -42,7 +54,7 @@ def recorded(city_server: Address) -> tuple[Samples, dict[str, Any]]:
 def weights(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny network that always drives straight on towards about 4 m/s."""
     path = tmp_path_factory.mktemp("weights") / "imitation.pt"
-    network = ImitationNetwork(NetworkShape(width=4, cells=4, hidden=16)).eval()
+    network = ImitationNetwork(NetworkShape(width=4, far_width=2, cells=4, hidden=16)).eval()
     with torch.no_grad():
         for layer in (network.path, network.speed):
             layer.weight.zero_()
@@ -70,8 +82,9 @@ def test_the_recorded_path_leads_from_each_camera_back_to_the_experts(
     left, right = (facts["views"][number]["left_m"] for number in (1, 2))
     assert LEFT_M[0] <= left <= LEFT_M[1]
     assert LEFT_M[0] <= -right <= LEFT_M[1]
-    pictures = [decode(jpeg).astype(float) for jpeg in samples.jpeg[-3:]]
-    assert all(np.abs(pictures[0] - other).mean() > 4.0 for other in pictures[1:])
+    for kind, height_px in ((samples.jpeg, HEIGHT_PX), (samples.far, FAR_HEIGHT_PX)):
+        pictures = [decode(jpeg, height_px).astype(float) for jpeg in kind[-3:]]
+        assert all(np.abs(pictures[0] - other).mean() > 4.0 for other in pictures[1:])
 
 
 def test_the_recorded_speeds_are_those_of_a_start(recorded: tuple[Samples, dict[str, Any]]) -> None:
@@ -125,7 +138,7 @@ def test_drives_are_recorded_once_and_each_on_its_own(
 
     monkeypatch.setattr(drives, "record_drive", instead)
     monkeypatch.setattr(drives, "ServerProcess", NoServer)
-    spec = DrivesSpec(("city_grid",), 50, seed=3, weathers=("ClearNoon", "WetNight"))
+    spec = DrivesSpec(("city_grid",), 50, seed=3, legs=1, weathers=("ClearNoon", "WetNight"))
     told: list[int] = []
     summary = record_drives(spec, tmp_path, 1, lambda done, of: told.append(done))
     assert told == [30, 60]
@@ -133,13 +146,32 @@ def test_drives_are_recorded_once_and_each_on_its_own(
     assert sum(summary["by_group"].values()) == 60
     assert [row[0] for row in asked] == ["ClearNoon", "WetNight"]
     assert asked[0][2] == 0, "some drives are alone"
-    assert [row[3] for row in asked] == [(3, 0), (3, 1)]
-    more = DrivesSpec(("city_grid",), 80, seed=3, weathers=("ClearNoon", "WetNight"))
+    assert [row[3] for row in asked] == [(3, 0, 0), (3, 1, 0)]
+    more = DrivesSpec(("city_grid",), 80, seed=3, legs=1, weathers=("ClearNoon", "WetNight"))
     record_drives(more, tmp_path, 1, lambda done, of: None)
-    assert [row[3] for row in asked] == [(3, 0), (3, 1), (3, 2)], "the first two are there"
+    assert [row[3] for row in asked] == [(3, 0, 0), (3, 1, 0), (3, 2, 0)], "the first two are there"
     assert record_drives(spec, tmp_path, 1, lambda done, of: None)["drives"] == 2, "what is too much goes"
     with pytest.raises(ConfigError, match="other options"):
         record_drives(DrivesSpec(("city_grid",), 50, seed=4), tmp_path, 1, lambda done, of: None)
+    asked.clear()
+    summary = record_drives(DrivesSpec(("city_grid",), 50, legs=2), tmp_path / "two", 1, lambda done, of: None)
+    assert (summary["pictures"], summary["drives"], summary["ends"]) == (60, 2, {"enough pictures": 2})
+    assert [row[3] for row in asked] == [(0, 0, 0), (0, 0, 1)], "both on one server"
+    assert sum(summary["by_cause"].values()) == sum(summary["by_weather"].values()) == 60
+
+
+def test_every_other_drive_begins_before_a_traffic_light() -> None:
+    spec = DrivesSpec(("city_grid",), 1)
+    graph = read_lane_graph(embedded_map_files()["city_grid"])
+
+    def light_m(leg: int) -> float:
+        signals = mission_route(graph, spec.scenario(0, leg), PlanningConfig()).signals
+        return min(one.stop_s_m for one in signals if one.kind is SignalKind.TRAFFIC_LIGHT)
+
+    least_m, most_m = LIGHT_AHEAD_M
+    assert least_m <= light_m(1) <= most_m
+    assert spec.scenario(0, 1) == spec.scenario(0, 1)
+    assert spec.scenario(0, 1) != spec.scenario(0, 0)
 
 
 def test_a_lost_server_ends_the_recording_only_where_it_is_lost_again_and_again(
@@ -148,7 +180,9 @@ def test_a_lost_server_ends_the_recording_only_where_it_is_lost_again_and_again(
     def make(spec: DrivesSpec, out: Path, number: int) -> int:
         if number in lost:
             raise WorldError("the server is lost")
-        write_samples(out / "drives" / f"{number:05d}.npz", *recorded)
+        samples, facts = recorded
+        facts = {"map": facts["map"], "legs": [facts | {"pictures": len(samples)}]}
+        write_samples(out / "drives" / f"{number:05d}.npz", samples, facts)
         return len(recorded[0])
 
     monkeypatch.setattr(drives, "_make", make)

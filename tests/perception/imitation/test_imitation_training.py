@@ -9,12 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 
+from av_core.constraint import Constraint, ConstraintKind
 from av_core.errors import ConfigError
 from perception.imitation.driver import ImitationDriver
 from perception.imitation.groups import GROUPS, group_of
 from perception.imitation.network import ImitationNetwork, NetworkShape, chosen_speed, speed_shares
 from perception.imitation.samples import (
+    CAMERA_PX,
+    CAUSE_MOST_M,
+    CAUSES,
+    FAR_HEIGHT_PX,
+    FAR_LEFT_PX,
+    FAR_TOP_PX,
+    FAR_WIDTH_PX,
     HEIGHT_PX,
     PATH_AHEAD_M,
     ROUTE_AHEAD_M,
@@ -22,12 +31,16 @@ from perception.imitation.samples import (
     WIDTH_PX,
     Float32,
     Samples,
+    cause_of,
     decode,
     encode,
+    join_samples,
+    no_samples,
+    parts_of,
     read_samples,
     write_samples,
 )
-from perception.imitation.train import TrainingSpec, class_weights, schedule, train
+from perception.imitation.train import Table, TrainingSpec, class_weights, schedule, train
 from perception.imitation.weights import load_weights, save_weights
 
 AHEAD = np.array(PATH_AHEAD_M, np.float32)
@@ -38,12 +51,13 @@ def path(bend_1pm: float) -> Float32:
     return np.stack([AHEAD, 0.5 * bend_1pm * AHEAD**2], axis=1)
 
 
-def picture(bend_1pm: float, rng: np.random.Generator) -> bytes:
+def picture(bend_1pm: float, rng: np.random.Generator) -> NDArray[np.uint8]:
     """A road whose bright side tells where the path bends: only the picture shows it."""
-    bgr = rng.integers(60, 90, (HEIGHT_PX, WIDTH_PX, 3)).astype(np.uint8)
-    half = slice(0, WIDTH_PX // 2) if bend_1pm > 0.0 else slice(WIDTH_PX // 2, WIDTH_PX)
+    width_px, height_px = CAMERA_PX
+    bgr = rng.integers(60, 90, (height_px, width_px, 3)).astype(np.uint8)
+    half = slice(0, width_px // 2) if bend_1pm > 0.0 else slice(width_px // 2, width_px)
     bgr[:, half] += 120
-    return encode(bgr)
+    return bgr
 
 
 def made(count: int, seed: int) -> Samples:
@@ -51,12 +65,16 @@ def made(count: int, seed: int) -> Samples:
     rng = np.random.default_rng(seed)
     bends = rng.permutation(np.tile([0.02, -0.02], count // 2))
     speed = rng.uniform(0.0, 12.0, count).astype(np.float32)
+    whole, far = zip(*(parts_of(picture(bend, rng)) for bend in bends), strict=True)
     return Samples(
-        [picture(bend, rng) for bend in bends],
+        [*map(encode, whole)],
+        [*map(encode, far)],
         speed,
         np.tile(np.array([[s, 0.0] for s in ROUTE_AHEAD_M], np.float32), (count, 1, 1)),
         np.stack([path(bend) for bend in bends]),
         np.where(bends > 0.0, 0.0, 10.0).astype(np.float32),
+        np.where(bends > 0.0, CAUSES.index("light"), 0).astype(np.uint8),
+        np.where(bends > 0.0, 20.0, np.nan).astype(np.float32),
         np.zeros(count, np.uint8),
         np.arange(count, dtype=np.int32),
     )
@@ -83,30 +101,77 @@ def test_samples_come_back_as_they_were_written(data: Path) -> None:
     samples, facts = read_samples(data / "drives" / "00009.npz")
     before = made(8, 9)
     assert facts == {"map": "none"}
-    assert list(samples.jpeg) == list(before.jpeg)
+    assert (list(samples.jpeg), list(samples.far)) == (list(before.jpeg), list(before.far))
     assert np.array_equal(samples.path_m, before.path_m)
+    assert np.array_equal(samples.cause_m, before.cause_m, equal_nan=True)
     assert decode(samples.jpeg[0]).shape == (HEIGHT_PX, WIDTH_PX, 3)
+    assert decode(samples.far[0], FAR_HEIGHT_PX).shape == (FAR_HEIGHT_PX, FAR_WIDTH_PX, 3)
+    joined = join_samples([samples, no_samples(), before])
+    assert (len(joined), len(joined.far), joined.frame.tolist()) == (16, 16, 2 * list(range(8)))
+    assert len(join_samples([])) == 0
     with pytest.raises(OSError, match="256x144"):
         decode(encode(np.zeros((10, 10, 3), np.uint8)))
 
 
+def test_a_small_lamp_keeps_its_size_and_colour_in_the_part_far_ahead() -> None:
+    bgr = np.full((CAMERA_PX[1], CAMERA_PX[0], 3), 60, np.uint8)
+    row, column = 140, 360
+    bgr[row : row + 2, column : column + 2] = (20, 20, 240)
+    whole, far = parts_of(bgr)
+    assert (whole.shape, far.shape) == ((HEIGHT_PX, WIDTH_PX, 3), (FAR_HEIGHT_PX, FAR_WIDTH_PX, 3))
+    seen = decode(encode(far), FAR_HEIGHT_PX)[row - FAR_TOP_PX :, column - FAR_LEFT_PX :][:2, :2].astype(float)
+    assert (seen[..., 2] - seen[..., 1]).min() > 120.0, "red, after JPEG too"
+    assert (whole[..., 2].astype(float) - whole[..., 1]).max() < 180.0, "a mixture with what is beside it"
+    with pytest.raises(ValueError, match="640x360"):
+        parts_of(whole)
+
+
+def test_what_the_expert_slows_down_for_has_a_kind_and_a_distance() -> None:
+    red = Constraint(ConstraintKind.YELLOW_LIGHT, "7", 12.0)
+    assert cause_of(red) == (CAUSES.index("light"), 12.0)
+    assert cause_of(Constraint(ConstraintKind.LEADER, "3", 8.0)) == (CAUSES.index("vehicle"), 8.0)
+    assert cause_of(Constraint(ConstraintKind.STOP_SIGN, "3", 8.0)) == (CAUSES.index("other"), 8.0)
+    for nothing in (None, replace(red, distance_m=CAUSE_MOST_M + 1.0), Constraint(ConstraintKind.SPEED_LIMIT)):
+        cause, distance_m = cause_of(nothing)
+        assert cause == 0
+        assert np.isnan(distance_m)
+
+
+def test_what_is_kept_is_what_did_best_on_the_drives_held_back(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores = iter([3.0, 1.0, 2.0])
+    means: list[torch.Tensor] = []
+
+    def judged(network: ImitationNetwork, table: Table, batch: int) -> dict[str, float]:
+        means.append(network.path.bias.detach().clone())
+        return {"score": next(scores)}
+
+    monkeypatch.setattr("perception.imitation.train.measure", judged)
+    weights = train(spec(data, tmp_path, 6, is_blind=True), lambda done, say: None)
+    kept = load_weights(weights).path.bias.detach()
+    assert torch.allclose(kept, means[1], atol=1e-3)
+    assert not torch.allclose(kept, means[2], atol=1e-3)
+    assert json.loads((tmp_path / "training.json").read_text())["kept_epoch"] == 4
+
+
 def test_it_learns_from_the_picture_what_the_blind_baseline_cannot_know(data: Path, tmp_path: Path) -> None:
     told: list[float] = []
-    weights = train(spec(data, tmp_path / "seeing", 24), lambda done, say: told.append(done))
-    train(spec(data, tmp_path / "blind", 24, is_blind=True), lambda done, say: None)
+    weights = train(spec(data, tmp_path / "seeing", 16), lambda done, say: told.append(done))
+    train(spec(data, tmp_path / "blind", 16, is_blind=True), lambda done, say: None)
     seeing, blind = curves(tmp_path / "seeing"), curves(tmp_path / "blind")
     assert told[-1] == 1.0
-    assert len(seeing) == len(blind) == 24
+    assert len(seeing) == len(blind) == 16
     assert blind[-1]["path_error_m"] > 1.0, "half of the paths bend the other way"
     assert seeing[-1]["path_error_m"] < 0.6 * blind[-1]["path_error_m"]
     assert seeing[-1]["speed_error_mps"] < 0.6 * blind[-1]["speed_error_mps"]
     driver = ImitationDriver(weights)
-    left = decode(picture(0.02, np.random.default_rng(1)))
+    left = picture(0.02, np.random.default_rng(1))
     points, target_mps = driver.decide(left, 5.0, np.array([[s, 0.0] for s in ROUTE_AHEAD_M]))
     assert points.shape == (len(PATH_AHEAD_M), 2)
     assert points[-1, 1] > 1.0
     assert target_mps < 5.0
-    with pytest.raises(ValueError, match="256x144"):
+    with pytest.raises(ValueError, match="640x360"):
         driver.decide(left[:100], 5.0, np.zeros((len(ROUTE_AHEAD_M), 2)))
 
 
@@ -138,6 +203,7 @@ def test_the_weights_of_the_default_network_are_small_and_drive_the_same(tmp_pat
     again = load_weights(tmp_path / "w.pt")
     inputs = (
         torch.rand(2, 3, HEIGHT_PX, WIDTH_PX),
+        torch.rand(2, 3, FAR_HEIGHT_PX, FAR_WIDTH_PX),
         torch.tensor([3.0, torch.nan]),
         torch.rand(2, len(ROUTE_AHEAD_M), 2) * 20.0,
     )
