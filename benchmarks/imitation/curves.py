@@ -1,4 +1,4 @@
-"""Draws how the imitation networks learnt, and writes the figures of their last epoch for the page.
+"""Draws how the imitation networks learnt, and writes the figures of the epochs that were kept for the page.
 
     python -m benchmarks.imitation.curves docs/networks/imitation_training.json docs/networks/imitation_curves.png
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -88,21 +88,28 @@ def kind(name: str) -> str:
 
 
 def table(trainings: Trainings) -> str:
-    """The last epoch of each training: losses, and errors on the drives held back."""
+    """The epoch of each training that was kept: its errors on the drives held back."""
     cells = []
     for name, training in trainings.items():
-        last, groups = training["curves"][-1], training["curves"][-1]["by_group"]
+        last, held = training["curves"][-1], kept(training)
+        epochs = str(last["epoch"]) if held is last else f"{held['epoch']} of {last['epoch']}"
         cells.append([
-            name, f"{training['samples']:,}", str(last["epoch"]), f"{last['seconds']:.0f}",
-            f"{last['path_error_m']:.2f}", f"{groups['turn']['path_error_m']:.2f}",
-            f"{last['speed_error_mps']:.2f}", f"{least_speed_error(training):.2f}",
-            f"{last['speed_error_without_speed_mps']:.2f}",
+            name, f"{training['samples']:,}", epochs, f"{last['seconds']:.0f}",
+            f"{held['path_error_m']:.2f}", f"{held['by_group']['turn']['path_error_m']:.2f}",
+            f"{held['speed_error_mps']:.2f}", f"{least_speed_error(training):.2f}",
+            f"{held['speed_error_without_speed_mps']:.2f}",
         ])  # fmt: skip
     columns = [
         "network", "samples", "epochs", "seconds", "path, m", "path in turns, m", "speed, m/s", "least before, m/s",
         "without its speed, m/s",
     ]  # fmt: skip
     return markdown_tables.rows(columns, cells)
+
+
+def kept(training: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of the curves whose weights were kept: the last where the training does not name another."""
+    curves: Sequence[Mapping[str, Any]] = training["curves"]
+    return next((row for row in curves if row["epoch"] == training.get("kept_epoch")), curves[-1])
 
 
 def least_speed_error(training: Mapping[str, Any]) -> float:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import asdict, dataclass
-from itertools import repeat
+from itertools import compress, repeat
 from pathlib import Path
 from typing import Any
 
@@ -275,12 +275,9 @@ class _Run:
         """Let the running mean follow the network: over fewer steps at first, when it is far off."""
         self._done_steps += 1
         share = max(1.0 / MEAN_STEPS, 10.0 / (10.0 + self._done_steps))
-        means, values = self._mean.state_dict().values(), self.network.state_dict().values()
-        for mean, value in zip(means, values, strict=True):
-            if mean.is_floating_point():
-                mean.lerp_(value, share)
-            else:
-                mean.copy_(value)
+        means, values = ([*one.state_dict().values()] for one in (self._mean, self.network))
+        is_number = [mean.is_floating_point() for mean in means]  # the others count the steps of normalizations
+        torch._foreach_lerp_([*compress(means, is_number)], [*compress(values, is_number)], share)
 
     def _moved(self, route_m: torch.Tensor) -> torch.Tensor:
         """The route points as an error of the position and the heading would have them."""

@@ -54,6 +54,8 @@ def test_trainings_are_drawn_and_told(tmp_path: Path) -> None:
     assert rounded(training)["curves"][0]["path_loss"] == pytest.approx(0.1235)
     told = table({"round 0, seed 0": training})
     assert "| round 0, seed 0 | 1,200 | 8 | 60 | 0.25 | 0.50 | 2.00 | 1.50 | 3.00 |" in told
+    told = table({"round 0, seed 0": training | {"kept_epoch": 4}})
+    assert "| round 0, seed 0 | 1,200 | 4 of 8 | 60 | 0.25 | 0.50 | 1.50 | 1.50 | 3.00 |" in told
     assert (kind("round 0, seed 2"), kind("round 0, blind")) == ("round 0", "round 0, blind")
     draw(tmp_path / "curves.png", {"round 0, seed 0": training})
     assert (tmp_path / "curves.png").stat().st_size > 1000
