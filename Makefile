@@ -98,11 +98,14 @@ bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultraly
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_forward.json --seconds 600
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_backward.json --seconds 600 --backward
 	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_products.json --seconds 200 --products
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_half_products.json --seconds 200 --half-products
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_sparse_products.json --seconds 100 --sparse-products --parts forward,sustained,sweep
+	@for kind in half tensor sparse fused batch; do $(GPU_PYTHON) -m benchmarks.gpu.library --seconds 200 --$$kind-products \
+		--parts forward,sustained,sweep --out $(OUT)/bench/ladders_$${kind}_products.json || exit 1; done
+	@$(GPU_PYTHON) -m benchmarks.gpu.library.convolutions --out $(OUT)/bench/convolutions.json
+	@$(GPU_PYTHON) -m benchmarks.gpu.sparse --out $(OUT)/bench
 	@$(GPU_PYTHON) -m benchmarks.gpu.library.streams --out $(OUT)/bench/streams.json
 	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json && \
-		$(GPU_PYTHON) -m benchmarks.gpu.library.counters --out $(OUT)/bench/ladder_counters.json; \
+		$(GPU_PYTHON) -m benchmarks.gpu.library.counters --out $(OUT)/bench/ladder_counters.json && \
+		$(GPU_PYTHON) -m benchmarks.gpu.library.chosen_counters --out $(OUT)/bench/chosen_counters.json; \
 	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi
 	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \
 		$(GPU_PYTHON) -m benchmarks.gpu.network --out $(OUT)/bench/gpu_network.json && \

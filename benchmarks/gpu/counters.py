@@ -64,16 +64,18 @@ def run_all() -> None:
         bench(once)
 
 
-def counted(program: Sequence[str], metrics: Sequence[str] = ()) -> list[dict[str, Any]]:
+def counted(
+    program: Sequence[str], metrics: Sequence[str] = (), sections: Sequence[str] = SECTIONS
+) -> list[dict[str, Any]]:
     """One row of raw counters per launch that `program` makes between the profiler's start and stop, in order.
 
-    A counter of time is in ns, one of bytes in bytes. `metrics` are counted besides those of `SECTIONS`.
+    A counter of time is in ns, one of bytes in bytes. `metrics` are counted besides those of `sections`.
     """
     ncu = shutil.which("ncu")
     if ncu is None:
         raise SystemExit("gpu.counters: Nsight Compute's ncu is not on the PATH")
     options = ["--csv", "--page", "raw", "--profile-from-start", "off", "--clock-control", "none"]
-    options += [part for section in SECTIONS for part in ("--section", section)]
+    options += [part for section in sections for part in ("--section", section)]
     options += ["--metrics", ",".join(metrics)] if metrics else []
     answer = subprocess.run([ncu, *options, *program], capture_output=True, text=True, check=False)
     table = [line for line in answer.stdout.splitlines() if line.startswith('"')]

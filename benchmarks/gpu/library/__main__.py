@@ -56,7 +56,7 @@ def machine() -> dict[str, Any]:
     from cuda.bindings import driver
 
     properties = torch.cuda.get_device_properties(0)
-    names = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "cupy-cuda13x")
+    names = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "cupy-cuda13x", "liger-kernel")
     return {
         "gpu": properties.name,
         "gpu_uuid": str(properties.uuid),

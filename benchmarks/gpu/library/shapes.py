@@ -192,8 +192,7 @@ def half_product_cases() -> Iterator[Case]:
     for rows, columns, depth in PRODUCT_SIZES:
         is_square = rows % 2 == 0
         is_large = is_square and rows >= 2048
-        is_long = is_large and rows > 2048
-        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, is_square, depth, is_sustained=is_long)
+        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, is_square, depth, is_sustained=is_large)
         for transposed in ("b", "a") if is_large else ():
             yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, transposed=transposed, is_brief=True)
     yield Case(MATMUL_HALF, HALF[1], 4096, 4096, depth=4096)
