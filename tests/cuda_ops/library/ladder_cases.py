@@ -9,7 +9,7 @@ import torch
 
 from cuda_ops.library import reference
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import ALL_ELEMENTS, BFLOAT16, FLOAT16, FLOAT32, INT8, Element, Ladder, Version
+from cuda_ops.library.ladder import ALL_ELEMENTS, BFLOAT16, FLOAT8, FLOAT16, FLOAT32, INT8, Element, Ladder, Version
 from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
 from cuda_ops.library.matmul_sparse.packing import pack, two_of_four
 
@@ -198,12 +198,36 @@ def with_special(ladder: Ladder, special: torch.Tensor) -> list[torch.Tensor]:
     return inputs
 
 
+DENORMAL_UNIT = 2.0**-149
+"""Between neighbouring denormal numbers of float32."""
+
+
+def with_denormals(ladder: Ladder, element: Element, columns: int, device: str = "cpu") -> list[torch.Tensor]:
+    """Arguments of which the last one as large as x has denormal numbers alone.
+
+    The other factor of a product is so large that the result is a normal number.
+    """
+    dtype = getattr(torch, element.name)
+    special = (draw(6, FLOAT32, 8, columns, device=device).clamp(-7.0, 7.0) * (torch.finfo(dtype).tiny / 8)).to(dtype)
+    inputs = with_special(ladder, special.reshape(-1) if ladder.is_flat else special)
+    if ladder.is_product:
+        inputs[0] = (inputs[0].float() * LARGE[element]).to(dtype)
+    return inputs
+
+
+LARGE = {FLOAT32: 2.0**60, BFLOAT16: 2.0**60, FLOAT16: 2.0**8, FLOAT8: 1.0}
+
+
 def check(
-    found: torch.Tensor | tuple[torch.Tensor, ...], ladder: Ladder, version: Version, inputs: list[torch.Tensor]
+    found: torch.Tensor | tuple[torch.Tensor, ...],
+    ladder: Ladder,
+    version: Version,
+    inputs: list[torch.Tensor],
+    least: float = 0.0,
 ) -> None:
-    """Each result is as near to the exact one as `check_near` says."""
+    """Each result is as near to the exact one as `check_near` says; an error of `least` is always allowed."""
     for name, one, wanted in zip(ladder.results, results(found), exact(ladder, inputs), strict=True):
-        check_near(one, wanted, _allowed(name, wanted, ladder, version, inputs))
+        check_near(one, wanted, _allowed(name, wanted, ladder, version, inputs) + least)
 
 
 def check_near(found: torch.Tensor, wanted: torch.Tensor, relative: torch.Tensor) -> None:

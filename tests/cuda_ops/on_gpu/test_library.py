@@ -16,7 +16,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from cuda_ops.errors import CudaOpsError  # noqa: E402
 from cuda_ops.library.activation.op import relu  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
-from cuda_ops.library.ladder import ALL_ELEMENTS, Element, Ladder, Problem, Version, lanes_for, line_of  # noqa: E402
+from cuda_ops.library.ladder import ALL_ELEMENTS, INT8, Element, Ladder, Problem, Version, lanes_for, line_of  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.operators import OPERATORS  # noqa: E402
 from cuda_ops.library.reduce.op import sum_of  # noqa: E402
@@ -114,6 +114,20 @@ def test_special_numbers_come_out_as_in_torch(ladder: Ladder, version: Version) 
             continue
         inputs = cases.with_special(ladder, rows.reshape(-1) if ladder.is_flat else rows)
         cases.check(OPERATORS[ladder.name](*inputs, version=version.number), ladder, version, inputs)
+
+
+@pytest.mark.parametrize(("ladder", "version"), cases.VERSIONS, ids=cases.IDS)
+def test_denormal_numbers_are_not_taken_for_zero(ladder: Ladder, version: Version) -> None:
+    """But for products of float32 in parts of bfloat16, whose later parts would be less than the least number."""
+    if ladder.name == "matmul_parts":
+        pytest.skip("parts of bfloat16 hold no denormal number of float32")
+    columns = 20000 if version.name == "cluster" else 1000
+    for element in version.elements:
+        if element == INT8:
+            continue
+        inputs = cases.with_denormals(ladder, element, columns, "cuda")
+        found = OPERATORS[ladder.name](*inputs, version=version.number)
+        cases.check(found, ladder, version, inputs, cases.DENORMAL_UNIT)
 
 
 @pytest.mark.parametrize("name", [name for name in OPERATORS if name != "max"])
