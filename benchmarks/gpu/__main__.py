@@ -86,7 +86,7 @@ def main() -> None:
         raise SystemExit("bench-gpu: torch sees no GPU")
     if find_spec("ultralytics") is None:
         parts = [name for name in parts if name not in NEED_ULTRALYTICS]
-    cv2.setNumThreads(0)
+    cv2.setNumThreads(-1)  # all cores
     bench, frames = Bench(), {}
     for name in parts:
         if name in OPERATORS:
@@ -100,6 +100,8 @@ def main() -> None:
         "machine": machine(),
         "copy_bytes_per_s": bench.copy_bytes_per_s,
         "empty_launch_us": bench.floor_warm_us,
+        "empty_launch_cold_us": bench.floor_cold_us,
+        "opencv_threads": cv2.getNumThreads(),
         **frames,
         "rows": [asdict(row) for row in bench.rows],
     }
