@@ -1,7 +1,7 @@
 """Timing of the CUDA operators and their peers.
 
 In a graph (warm): 20 calls are captured in one graph; the time is that of a replay over 20. Cold: one captured call
-after 256 MB were written, between two events, as measured: an empty launch is timed in the same way, and not subtracted.
+after 256 MB were written, between two events, as measured: an empty launch is timed in the same way, not subtracted.
 Eager: 5 calls from Python between two events.
 
 Peers on the GPU are timed in a graph and eagerly too, and compared like with like. For a peer that cannot be captured,

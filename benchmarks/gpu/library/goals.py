@@ -222,6 +222,26 @@ def _span(texts: list[str]) -> str:
     return texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}"
 
 
+def liger_table(found: Sequence[Figures]) -> str:
+    """The default version beside Liger's operator, of which a record has the part "liger": one line for each size."""
+    times: dict[tuple[str, str, int, int], dict[str, float]] = {}
+    for row in found:
+        name = "ours" if row["contender"] == default_version(row) else row["contender"]
+        if row["median_us"] is not None:
+            times.setdefault((row["operator"], row["element"], row["rows"], row["columns"]), {})[name] = row[
+                "median_us"
+            ]
+    lines = [
+        [
+            *(operator, element, _named((count, columns))),
+            *(f"{one[name]:.0f}" if name in one else "" for name in ("ours", "liger", "torch")),
+            f"{one['liger'] / one['ours']:.2f}" if {"liger", "ours"} <= one.keys() else "",
+        ]
+        for (operator, element, count, columns), one in times.items()
+    ]
+    return rows(["operator", "type", "size", "ours, us", "Liger, us", "torch, us", "Liger / ours"], lines)
+
+
 def cpu_table(figures: Figures) -> str:
     """CPU time of an eager call on 1,024 elements, beside torch's."""
     relu = next(row["torch_us"] for row in figures["cpu_time"] if row["operator"] == "relu")

@@ -15,6 +15,7 @@ from benchmarks.gpu.library.goals import (
     default_version,
     fused_table,
     goals_table,
+    liger_table,
     products_table,
     ragged_sentence,
 )
@@ -38,6 +39,9 @@ STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 CONVOLUTIONS_FILE = PAGES / "convolutions.json"
 """What `python -m benchmarks.gpu.library.convolutions` wrote."""
+LIGER_FILE = PAGES / "liger.json"
+"""What `python -m benchmarks.gpu.library --parts liger` wrote."""
+LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
 TIMES = (
@@ -100,7 +104,8 @@ def page(
     if measured:
         parts += ["## Times\n", _text_of_times(ladder)]
     for name, run in measured.items():
-        parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
+        if _was_timed(run, ladder):
+            parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
     for run in measured.values():
         parts += _sustained(ladder, run)
     if counters is not None and _has(counters, ladder):
@@ -113,6 +118,11 @@ def _text_of_times(ladder: Ladder) -> str:
 
 
 def _has(figures: dict[str, Any], ladder: Ladder) -> bool:
+    is_sustained = any(row["operator"] == ladder.name for row in figures.get("sustained", []))
+    return is_sustained or _was_timed(figures, ladder)
+
+
+def _was_timed(figures: dict[str, Any], ladder: Ladder) -> bool:
     return any(row["operator"] == ladder.name for row in figures["rows"])
 
 
@@ -323,6 +333,8 @@ def made() -> dict[str, str]:
     runs, later, products, counters = read_runs(), read_below(LATER), read_below(PRODUCTS), read_counters()
     found = {f"{ladder.name}.md": page(ladder, runs | later | products, counters) for ladder in LADDERS}
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
+    if LIGER_FILE.is_file():
+        found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
     found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
     found["../performance-report.md"] = report.report(newest(runs), later, products)
     roof = roof_of([*newest(runs).values(), *products.values()])

@@ -201,3 +201,10 @@ def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> No
     assert "| as long as a copy | 12 of 16 MiB | 30 | 9.60 | 4.80 | 2.00 |" in page
     assert "balanced, 2 streams: 0.39 ms" in drawn
     assert drawn.count("<rect") == 1 + 3 + len(steps)
+
+
+def test_ligers_times_stand_beside_those_of_the_default_version() -> None:
+    size = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
+    times = {"v4": 180.0, "torch": 200.0, "liger": 270.0}
+    table = goals.liger_table([size | {"contender": name, "median_us": time} for name, time in times.items()])
+    assert table.splitlines()[-1] == "| softmax | float32 | 16384 x 4096 | 180 | 270 | 200 | 1.50 |"
