@@ -68,7 +68,10 @@ def weather_limits(*searches: Mapping[str, Any]) -> str:
 def _limit(one: Mapping[str, Any]) -> str:
     if not one["is_known"]:
         return "unknown"
-    return "never" if one["missed"] is None else f"{one['missed']:g} (kept at {one['kept']:g})"
+    if one["missed"] is None:
+        return "never"
+    kept = "missed from the mild end on" if one["kept"] is None else f"kept at {one['kept']:g}"
+    return f"{one['missed']:g} ({kept})"
 
 
 def cost(loop: Mapping[str, Any], cpu: Mapping[str, Any]) -> str:

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import experiments
 from benchmarks.experiments import EXPERIMENTS, PAGE, filled, read
+from benchmarks.experiments.seeing import weather_limits
 
 
 def test_every_table_of_the_page_is_what_its_files_give() -> None:
@@ -32,3 +33,16 @@ def test_a_page_that_lacks_a_table_is_refused(experiment: experiments.Experiment
     page = PAGE.read_text().replace(f"<!-- {experiment.mark}: begin -->", "")
     with pytest.raises(ValueError, match=experiment.mark):
         filled(page)
+
+
+def test_a_weather_limit_says_where_it_lies() -> None:
+    limits = [
+        {"kept": 50.0, "missed": 53.125, "is_known": True},
+        {"kept": None, "missed": 0.0, "is_known": True},
+        {"kept": 100.0, "missed": None, "is_known": True},
+        {"kept": 100.0, "missed": None, "is_known": False},
+    ]
+    axis = {"name": "wetness", "first": 0.0, "second": 100.0}
+    search = {"name": "street", "search": axis, "limits_found": [{"module": "lanes", "limits": limits}]}
+    told = weather_limits(search).splitlines()[-1]
+    assert told.endswith("| 53.125 (kept at 50), 0 (missed from the mild end on), never, unknown |")
