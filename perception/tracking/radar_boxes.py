@@ -51,6 +51,24 @@ def beyond_boxes(tracks: Rows, point_m: Float) -> Float:
     return np.asarray(np.sign(point_m) * np.maximum(np.abs(point_m) - half, 0.0))
 
 
+def shared_depths_m(tracks: Rows) -> Float:
+    """How deep (T, T) the boxes of two tracks reach into each other, m; at most 0 for boxes that are apart.
+
+    It is the shortest way that parts them along a side of one of the two (separating axes).
+    """
+    half = tracks["size_m"][:, :2] / 2.0
+    signs = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
+    c, s = np.cos(tracks["yaw_rad"])[:, None], np.sin(tracks["yaw_rad"])[:, None]
+    ahead, left = np.moveaxis(signs * half[:, None], -1, 0)
+    corners = tracks["state"][:, None, :2] + np.stack([c * ahead - s * left, s * ahead + c * left], axis=-1)
+    count = len(tracks)
+    point = in_boxes(tracks, corners.reshape(-1, 2)).reshape(count, count, 4, 2)
+    high = np.minimum(point.max(axis=2), half[:, None])
+    low = np.maximum(point.min(axis=2), -half[:, None])
+    depth = (high - low).min(axis=2)
+    return np.asarray(np.minimum(depth, depth.T))
+
+
 def position_covariances(tracks: Rows) -> Float:
     """Covariances (T, 2, 2) of the tracks' positions in the axes of their boxes."""
     c, s = np.cos(tracks["yaw_rad"]), np.sin(tracks["yaw_rad"])

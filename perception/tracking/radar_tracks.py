@@ -22,6 +22,7 @@ from perception.tracking.radar_boxes import (
     in_boxes,
     measure_position,
     position_covariances,
+    shared_depths_m,
 )
 from perception.tracking.track_rows import NUMBER, TRACK, Rows
 from perception.tracking.tracks import exclude, select
@@ -65,6 +66,12 @@ CONFIDENCE, CONFIDENCE_GAIN = 0.6, 0.3
 POSITION_GATE, SPEED_GATE = 30.0, 6.0
 """Squared Mahalanobis distances beyond which a position and a radial speed are weighted down. A radar measures no wrong
 distances; the first one is for returns that were taken for another road user's."""
+
+RADAR_HOLDS_S = 0.5
+"""Time after a return in which the radar's distance counts more than the camera's, s."""
+
+GHOST_M = 0.5
+"""Two boxes that reach so far into each other show one road user, of which the radars have made two tracks."""
 
 MERGE_MPS = 3.0
 """Largest difference of the velocities of two tracks on one road user, m/s."""
@@ -184,10 +191,26 @@ def drop_inner_tracks(tracks: Rows, hits_min: int) -> Rows:
     if not tracks["is_by_radar"].any():
         return tracks
     inside = (beyond_boxes(tracks, in_boxes(tracks, tracks["state"][:, :2])) == 0.0).all(axis=2)  # [box, centre]
+    return select(tracks, ~((inside & _is_better(tracks, hits_min)).any(axis=0) & tracks["is_by_radar"]))
+
+
+def without_ghosts(tracks: Rows, hits_min: int) -> Rows:
+    """The tracks without the radar's ghosts, whose boxes reach `GHOST_M` into another one that a radar has just seen.
+
+    A ghost is not shown, but it stays a track: where the other one is wrong, it takes that one's place in the end.
+    """
+    if not tracks["is_by_radar"].any():
+        return tracks
+    is_placed = (tracks["radar_age_s"] < RADAR_HOLDS_S) & (tracks["kind"] != PEDESTRIAN)
+    shares = is_placed[:, None] & (shared_depths_m(tracks) >= GHOST_M)
+    return select(tracks, ~((shares & _is_better(tracks, hits_min)).any(axis=0) & tracks["is_by_radar"]))
+
+
+def _is_better(tracks: Rows, hits_min: int) -> NDArray[np.bool_]:
+    """Whether a track (T, 1) is surer than another one (T): by more matches, or a camera's that has `hits_min`."""
     rank = np.where(tracks["is_by_radar"], tracks["hits"], np.where(tracks["hits"] >= hits_min, np.inf, -1))
     older = tracks["track_id"][:, None] < tracks["track_id"]
-    is_better = (rank[:, None] > rank) | ((rank[:, None] == rank) & older)
-    return select(tracks, ~((inside & is_better).any(axis=0) & tracks["is_by_radar"]))
+    return np.asarray((rank[:, None] > rank) | ((rank[:, None] == rank) & older))
 
 
 def merge_tracks(tracks: Rows, covariances: Float, hits_min: int) -> Rows:

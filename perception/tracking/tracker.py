@@ -21,6 +21,7 @@ from perception.tracking.object_scale import SCALE_VARIANCE, rescale
 from perception.tracking.radar_tracks import (
     CONFIDENCE,
     CONFIDENCE_GAIN,
+    RADAR_HOLDS_S,
     drop_inner_tracks,
     explain_returns,
     init_radial,
@@ -29,6 +30,7 @@ from perception.tracking.radar_tracks import (
     sees_well,
     unexplained_groups,
     update_tracks,
+    without_ghosts,
 )
 from perception.tracking.track_kernel import age_tracks, export_tracks, init_tracks, update_attributes
 from perception.tracking.track_rows import CAMERAS_MAX, KINDS, TRACK, Rows
@@ -79,9 +81,6 @@ EGO_SPEED_SIGMA_MPS, FLOW_SIGMA_MPS = 0.05, 0.5
 """Standard deviations, m/s, of the ego's speed and of optical-flow velocities. The latter covers corners that lie on no
 rigid face: wheels, reflections, edges against the background."""
 
-
-RADAR_HOLDS_S = 0.5
-"""Time after a return in which the radar's distance counts more than the camera's, s."""
 
 StartProbability = Callable[[ObjectKind, tuple[float, float, float, float], float], float]
 """Probability that a road user of a kind is in a box (u0, v0, u1, v1) px with a score, as `plausibility` gives it."""
@@ -135,7 +134,7 @@ class Tracker:
                 self._update_camera(camera, things, ego, checks[camera] if camera < len(checks) else None)
         if radar is not None:
             self._update_radar(radar, ego, views)
-        return _to_objects(self._tracks, config.hits_min, ego)
+        return _to_objects(without_ghosts(self._tracks, config.hits_min), config.hits_min, ego)
 
     def _update_radar(self, returns: RadarReturns, ego: EgoState, views: Sequence[View]) -> None:
         """Update the tracks with the radars' returns, and start tracks of moving cars."""

@@ -7,10 +7,18 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shapely import Polygon
+from shapely import box as rectangle
+from shapely.affinity import rotate, translate
 
 from av_core.types import EgoState, ObjectKind, RangedObject, TrackedObject
 from perception.map_index import MapIndex
 from perception.radar.returns import locate_returns
+from perception.tracking.radar_boxes import shared_depths_m
+from perception.tracking.radar_tracks import CAR, without_ghosts
+from perception.tracking.track_rows import TRACK, Rows
 from perception.tracking.tracker import Tracker, TrackerConfig
 from tests.perception.radar_scene import DT_S, Box, ego_at, sweeps
 from tests.perception.simulated_drives import two_way_road
@@ -172,3 +180,76 @@ def test_a_box_that_was_put_wrong_along_the_car_comes_right(ahead_m: float, left
         tracks = tracker.update(ego_at(frame), (), radar=locate_returns(measured, ego_at(frame)))
     assert len(tracks) == 1
     assert errors(tracks[0], car.at(39 * DT_S))[0] < 0.6
+
+
+def turning(time_s: float) -> list[Box]:
+    """Cars at 11 m/s, 30 m apart, that come from ahead and turn to the ego's left 12 m before it."""
+    radius_m, speed_mps = 12.0, 11.0
+    boxes = []
+    for number in range(6):
+        way_m = speed_mps * time_s - 30.0 * number - 10.0
+        turn_rad = min(max(way_m / radius_m, 0.0), math.pi / 2)
+        x = 24.0 - radius_m * math.sin(turn_rad) - min(way_m, 0.0)
+        y = 3.5 + radius_m * (1.0 - math.cos(turn_rad)) + max(way_m - radius_m * math.pi / 2, 0.0)
+        if math.hypot(x, y) < 60.0:
+            boxes.append(Box(x, y, math.pi - turn_rad, speed_mps))
+    return boxes
+
+
+def test_cars_that_turn_before_the_ego_have_one_track_each() -> None:
+    steps = drive(Tracker(), ego_at, turning, 300)
+    for tick, tracks in enumerate(steps):
+        boxes = turning(tick * DT_S)
+        for one in tracks:
+            near = [other for other in tracks if math.hypot(other.x_m - one.x_m, other.y_m - one.y_m) < 4.0]
+            assert len(near) == 1, f"two tracks on one of {len(boxes)} cars in tick {tick}"
+
+
+def rows(*boxes: Box) -> Rows:
+    """Radar tracks, shown since long ago."""
+    tracks = np.zeros(len(boxes), TRACK)
+    for track, box in zip(tracks, boxes, strict=True):
+        track["state"][:2], track["yaw_rad"] = (box.x_m, box.y_m), box.yaw_rad
+        track["size_m"] = (box.length_m, box.width_m, 1.5)
+    tracks["track_id"] = np.arange(len(boxes))
+    tracks["kind"], tracks["is_by_radar"], tracks["hits"] = CAR, True, 20
+    return tracks
+
+
+def test_a_young_radar_track_that_reaches_into_another_car_is_a_ghost() -> None:
+    car, ghost = Box(6.2, -3.5, -1.34), Box(4.5, -2.8, -0.96)
+    tracks = rows(car, ghost)
+    tracks["hits"][1] = 4
+    assert without_ghosts(tracks, 3)["track_id"].tolist() == [0]
+    tracks["radar_age_s"][0] = 1.0  # nobody knows well where the first one is
+    assert without_ghosts(tracks, 3)["track_id"].tolist() == [0, 1]
+
+
+def test_cars_side_by_side_and_bumper_to_bumper_are_no_ghosts() -> None:
+    tracks = rows(Box(0.0, 0.0), Box(0.3, 2.5), Box(5.0, 0.2, 0.05))
+    assert len(without_ghosts(tracks, 3)) == 3
+
+
+def shape(one: Box) -> Polygon:
+    half = 0.5 * one.length_m, 0.5 * one.width_m
+    turned = rotate(rectangle(-half[0], -half[1], *half), one.yaw_rad, (0.0, 0.0), use_radians=True)
+    return translate(turned, one.x_m, one.y_m)
+
+
+@given(
+    st.lists(
+        st.builds(
+            Box, st.floats(-6.0, 6.0), st.floats(-6.0, 6.0), st.floats(-3.0, 3.0), st.just(0.0), st.floats(0.5, 9.0),
+            st.floats(0.4, 3.0),
+        ),
+        min_size=2, max_size=6,
+    )
+)  # fmt: skip
+def test_boxes_that_share_a_place_are_those_that_intersect(boxes: list[Box]) -> None:
+    depths = shared_depths_m(rows(*boxes))
+    shapes = [shape(one) for one in boxes]
+    assert depths == pytest.approx(depths.T)
+    for one, row in zip(shapes, depths, strict=True):
+        for other, depth_m in zip(shapes, row, strict=True):
+            if abs(depth_m) > 1e-6:
+                assert (depth_m > 0.0) == one.intersects(other)
