@@ -54,7 +54,7 @@ class LongitudinalController:
         lag = self._lag(planned, change)
         if abs(error) > _SAME_MPS:
             left = error - lag
-            error = 0.0 if error < 0.0 < left and planned < 0.0 else left
+            error = left if error * left > 0.0 else 0.0
         wanted = self._pid.step(error, self._gains(speed), self._step_s, planned, least_max=planned)
         self._accel = min(max(wanted, self._accel - change), self._accel + change)
         return self._pedals(self._accel, speed)
@@ -64,7 +64,8 @@ class LongitudinalController:
 
         Without it the feedback would make up for the error at once, by more acceleration than anybody planned. A plan
         that begins at the measured speed has no such error: to take one off would only delay the braking. Nor does it
-        turn an error around where the plan brakes: a car that has to stop would be given throttle.
+        turn an error around: a car that has to stop would be given throttle, and one that has braked hard and may go on
+        would stand for seconds.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s

@@ -278,6 +278,23 @@ def test_a_start_that_is_given_up_ends_at_once() -> None:
     assert state.speed_mps == 0.0, "1.5 s after the start is given up"
 
 
+def test_a_braking_that_is_given_up_ends_at_once() -> None:
+    """As behind a track that vanishes: each plan begins near the measured speed, brakes hard, and then drives on."""
+    controller, model = Controller(CAR), VehicleModel(CAR)
+    state, pending = VehicleState(0.0, 0.0, 0.0, 8.0), ControlCommand(0.0, 0.0, 0.0)
+    time = np.arange(0, 7.01, 0.1)
+    flat = np.zeros_like(time)
+    braked_for = 27
+    for frame in range(braked_for + 40):
+        stamp, speed = Stamp(frame, frame * DT_S), state.speed_mps
+        planned_mps = np.maximum(speed - 0.1 - 6.0 * time, 0.0) if frame < braked_for else speed + 0.15 + 2.8 * time
+        trajectory = Trajectory.through((flat, flat, flat), flat, planned_mps, np.gradient(planned_mps, 0.1), time)
+        ego = EgoState(stamp, 0.0, 0.0, 0.0, speed, state.accel_mps2, 0.0, np.eye(4))
+        command = controller.step(Plan(stamp, trajectory, None, 0.0), ego)
+        state, pending = model.step(state, pending, DT_S), command
+    assert state.speed_mps > 2.0, "2 s after the braking is given up"
+
+
 def test_emergency_braking_reaches_eight() -> None:
     def hard(t: np.ndarray) -> np.ndarray:
         return np.clip(15.0 - 8.0 * (t - 2.0), 0.0, 15.0)

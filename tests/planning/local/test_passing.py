@@ -201,7 +201,7 @@ class Stream:
         return follow_mps2(self._speed_mps, self._free_mps, gap_m, ahead_mps)
 
 
-@pytest.mark.parametrize("seed", [3, 6])
+@pytest.mark.parametrize("seed", [1, 6])
 def test_it_passes_between_cars_that_come_in_sight_late(seed: int) -> None:
     """They come in sight 52 m behind the obstacle, with gaps of 20 to 100 m, and brake for an ego in their lane."""
     planner = ScenePlanner(two_way_road())
