@@ -52,6 +52,7 @@ from planning.speed import (
 )
 from planning.traffic.behavior import Constraints, TrafficBehavior
 from planning.traffic.patience import Patience, assertive
+from planning.traffic.speeding_up import SpeedingUp
 from planning.unseen_light import observe_junction
 
 _GRID_M = 0.5
@@ -99,6 +100,7 @@ class Planner:
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
         self._patience = Patience()
+        self._speeding_up = SpeedingUp()
         self._waits = False
 
     @property
@@ -128,6 +130,7 @@ class Planner:
         self._yielding = frozenset()
         self._last = None
         self._patience = Patience()
+        self._speeding_up = SpeedingUp()
         self._waits = False
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
@@ -160,6 +163,7 @@ class Planner:
             ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
         )
         others_now = [one.item for one in prediction.objects]
+        speeding_up = self._speeding_up.update(scene.stamp.time_s, others_now)
         self._memory, stops, caps, commitments = signal_constraints(
             route,
             ego,
@@ -188,7 +192,9 @@ class Planner:
         times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
         known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
         unmet = _without(local.prediction, known)
-        others = self._behavior.constraints(path, ego, unmet, free, times, self._yielding, unprotected, local.obstacles)
+        others = self._behavior.constraints(
+            path, ego, unmet, free, times, self._yielding, unprotected, local.obstacles, speeding_up
+        )
         room_m = room_to_pass_m(float(route.speed_limit_mps[route.row_at(ego.s_m)]))
         others = _with_room_to_pass(others, local.passed, room_m - config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)

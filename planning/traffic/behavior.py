@@ -82,19 +82,21 @@ class TrafficBehavior:
         yielding_to: frozenset[int],
         unprotected: frozenset[str] = frozenset(),
         obstacles: frozenset[int] = frozenset(),
+        speeding_up: frozenset[int] = frozenset(),
     ) -> Constraints:
         """Leaders, stops and speed caps from the road users of `prediction`.
 
         `ego_times_s` (N,) is when the ego would reach each point of `reference`. `yielding_to` holds the track ids from
         the last decision. `unprotected` are the ids of lights at which the ego goes without having seen green, so that
-        crossing traffic cannot be assumed to have red. `obstacles` are the track ids of those that stand for good.
+        crossing traffic cannot be assumed to have red. `obstacles` are the track ids of those that stand for good, and
+        `speeding_up` of those that gain speed.
         """
         reach = float(reference.s_m[-1])
         near = _within_reach(route, ego, prediction.objects, reach - ego.s_m)
         result = Constraints()
         if not near:
             return result
-        plan = EgoPlan(route, ego, reference, ego_times_s, yielding_to)
+        plan = EgoPlan(route, ego, reference, ego_times_s, yielding_to, speeding_up)
         corridor = corridor_of(route, ego.s_m - 2.0, reach, self._width_m, ego.front_m, 2)
         going = self._drives_out(corridor, ego, near, prediction.times_s)
         staying = [one for one in near if one.item.track_id not in going]

@@ -27,8 +27,8 @@ _GOING_S = 0.25
 ways of others."""
 
 _NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
-"""A vehicle that is no faster is looking for its own way through. It waits for an impatient ego if braking like this it
-stands at least that gap before the ego's way."""
+"""A vehicle that is no faster and gains no speed is looking for its own way through. It waits for an impatient ego if
+braking like this it stands at least that gap before the ego's way."""
 
 
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
@@ -40,7 +40,8 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     ego = plan.ego
     is_vulnerable = conflict.item.kind in _VULNERABLE
     is_waiting = conflict.item.track_id in plan.yielding_to
-    if not is_vulnerable and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
+    speeds_up = conflict.item.track_id in plan.speeding_up
+    if not (is_vulnerable or speeds_up) and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
         return False
     is_inside = ego.front_s_m > conflict.low_s_m - INSIDE_M
     cannot_halt = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M

@@ -24,7 +24,7 @@ class EgoPlan:
     """What the ego would do without other road users: it is at `reference.s_m` (N,) at `times_s` (N,), s from now.
 
     `times_s` is infinite for places that it does not reach. `yielding_to` holds the track ids that it gave way to in
-    the last decision.
+    the last decision, `speeding_up` those of the road users that gain speed.
     """
 
     route: Route
@@ -32,6 +32,7 @@ class EgoPlan:
     reference: SpeedReference
     times_s: Float
     yielding_to: frozenset[int]
+    speeding_up: frozenset[int] = frozenset()
 
     @property
     def halt_s_m(self) -> float:

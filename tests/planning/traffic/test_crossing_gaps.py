@@ -18,6 +18,7 @@ from planning.traffic.behavior import Constraints, TrafficBehavior
 from planning.traffic.conflicts import Conflict, conflicts_of
 from planning.traffic.corridor import corridor_of
 from planning.traffic.ego_plan import EgoPlan
+from planning.traffic.speeding_up import SpeedingUp
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import CAR, ego_state, scene_of
 from tests.planning.lanes_by_hand import join, key, straight
@@ -44,7 +45,11 @@ def northward(y_m: float, speed_mps: float) -> TrackedObject:
 
 
 def decision(
-    other: TrackedObject, impatience: float, yielding_to: frozenset[int] = frozenset(), ego_mps: float = 0.0
+    other: TrackedObject,
+    impatience: float,
+    yielding_to: frozenset[int] = frozenset(),
+    ego_mps: float = 0.0,
+    speeding_up: frozenset[int] = frozenset(),
 ) -> Constraints:
     """What an ego at WAITS_M decides about one vehicle."""
     graph = crossing()
@@ -60,7 +65,8 @@ def decision(
     times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
     scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
     behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
-    return behavior.constraints(route, ego, Predictor(graph).predict(scene), reference, times_s, yielding_to)
+    prediction = Predictor(graph).predict(scene)
+    return behavior.constraints(route, ego, prediction, reference, times_s, yielding_to, speeding_up=speeding_up)
 
 
 @pytest.mark.parametrize(("y_m", "speed_mps"), [(-33.0, 10.0), (-20.3, 6.1), (-41.7, 13.3)])
@@ -115,6 +121,19 @@ def test_a_slow_vehicle_that_can_stop_waits_for_an_impatient_ego(y_m: float, spe
     other = northward(y_m, speed_mps)
     assert decision(other, 0.9).yielding_to == {9}
     assert bool(decision(other, 1.0).yielding_to) == (not waits)
+
+
+def test_a_slow_vehicle_that_sets_off_is_let_pass_also_by_an_ego_that_has_started() -> None:
+    assert not decision(northward(-9.0, 3.0), 1.0, ego_mps=1.0).yielding_to
+    assert decision(northward(-9.0, 3.0), 1.0, ego_mps=1.0, speeding_up=frozenset({9})).yielding_to == {9}
+
+
+def test_who_gets_faster_by_more_than_the_scatter_of_a_track_gains_speed() -> None:
+    speeding_up = SpeedingUp()
+    found = [speeding_up.update(0.05 * n, (northward(-9.0, max(0.0, 0.1 * n - 0.5)),)) for n in range(30)]
+    slowing = [speeding_up.update(1.5 + 0.05 * n, (northward(-9.0, 2.4),)) for n in range(30)]
+    assert [bool(ids) for ids in found] == [n > 15 for n in range(30)]
+    assert slowing[-1] == frozenset()
 
 
 def test_a_slow_vehicle_that_can_no_longer_stop_is_let_pass() -> None:
