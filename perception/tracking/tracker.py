@@ -48,15 +48,16 @@ class TrackerConfig:
     """Thresholds of the tracker.
 
     `sure_min` is the confidence that splits detections into the two rounds; those below `weak_min` are dropped. A track
-    is published after `hits_min` matches and survives `coast_s` without one; an unpublished one survives `doubt_s`.
-    A time step above `gap_max_s` resets the tracker. Of tracks that no camera has seen yet, those whose velocity has a
-    standard deviation above `radar_velocity_max_mps` are not published, and all end `radar_coast_s` after the last
-    return.
+    is published after `hits_min` matches and survives `coast_s` without one; an unpublished one survives `doubt_s`. Its
+    confidence fades between matches, and while it is below `shown_min`, the track is not published. A time step above
+    `gap_max_s` resets the tracker. Of tracks that no camera has seen yet, those whose velocity has a standard deviation
+    above `radar_velocity_max_mps` are not published, and all end `radar_coast_s` after the last return.
     """
 
     sure_min: float = 0.5
     weak_min: float = 0.15
     hits_min: int = 3
+    shown_min: float = 0.2
     coast_s: float = 1.3
     doubt_s: float = 0.25
     gap_max_s: float = 2.0
@@ -134,7 +135,8 @@ class Tracker:
                 self._update_camera(camera, things, ego, checks[camera] if camera < len(checks) else None)
         if radar is not None:
             self._update_radar(radar, ego, views)
-        return _to_objects(without_ghosts(self._tracks, config.hits_min), config.hits_min, ego)
+        shown = select(self._tracks, self._tracks["confidence"] >= config.shown_min)
+        return _to_objects(without_ghosts(shown, config.hits_min), config.hits_min, ego)
 
     def _update_radar(self, returns: RadarReturns, ego: EgoState, views: Sequence[View]) -> None:
         """Update the tracks with the radars' returns, and start tracks of moving cars."""

@@ -187,6 +187,18 @@ def test_weak_detections_keep_a_track_but_start_none() -> None:
         assert fresh.update(ego_at(frame), [replace(see(ego_at(frame), (18.0, 1.0)), confidence=0.3)]) == ()
 
 
+def test_what_is_seen_now_and_then_only_is_kept_but_not_shown() -> None:
+    """A weak detection once a second: the track's confidence fades below what is published between them."""
+    tracker, shown = Tracker(), []
+    for frame in range(80):
+        thing = see(ego_at(frame), (18.0, 1.0), kind=ObjectKind.PEDESTRIAN)
+        seen = [thing] if frame < 5 else [replace(thing, confidence=0.3)] if frame % 20 == 0 else []
+        shown.append(tracker.update(ego_at(frame), seen))
+    assert shown[4]
+    assert not any(shown[40:])
+    assert [row["track_id"] for row in tracker.tracks] == [shown[4][0].track_id]
+
+
 def test_covariances_tell_how_far_off_the_tracks_are() -> None:
     """Normalised squared errors of position and velocity average near their four degrees of freedom."""
     nees = []
