@@ -162,9 +162,17 @@ def versions_of_two(warp: Launch, block: Launch, cluster: Launch) -> tuple[Versi
 
 
 def versions_in_registers(
-    warp: Launch, block: Launch, cluster: Launch, cluster_limit: str, held: Held = ONE_ROW
+    warp: Launch,
+    block: Launch,
+    cluster: Launch,
+    cluster_limit: str,
+    held: Held = ONE_ROW,
+    arithmetic: tuple[str, ...] = (),
 ) -> tuple[Version, ...]:
-    """Versions 3 to 5, which hold rows in registers, by their launch rules; `cluster_limit` limits the last one."""
+    """Versions 3 to 5, which hold rows in registers, by their launch rules; `cluster_limit` limits the last one.
+
+    `arithmetic` names machine instructions of the operator itself.
+    """
     return (
         Version(
             3,
@@ -175,7 +183,7 @@ def versions_in_registers(
             limit=f"A thread has registers for {held.elements}: a warp for rows of 1,024.",
             launch=warp,
             fits=lambda problem: problem.columns <= WARP_COLUMNS_MAX,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "SHFL.BFLY", *arithmetic, "STG.E.128"),
         ),
         Version(
             4,
@@ -186,7 +194,7 @@ def versions_in_registers(
             limit="Longer rows do not fit into the registers of one block.",
             launch=block,
             fits=lambda problem: problem.columns <= held.block_columns_max,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "SHFL.BFLY", *arithmetic, "STG.E.128"),
         ),
         Version(
             5,
@@ -198,6 +206,6 @@ def versions_in_registers(
             launch=cluster,
             fits=lambda problem: problem.columns <= held.cluster_columns_max and problem.rows <= ROWS_MAX,
             architecture_min=90,
-            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+            instructions=("LDG.E.NA.128", "UCGABAR_ARV", "UCGABAR_WAIT", *arithmetic, "STG.E.128"),
         ),
     )

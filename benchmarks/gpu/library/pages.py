@@ -5,11 +5,12 @@ And docs/performance-report.md (`report`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, convolutions_page, records, report, streams_page
+from benchmarks.gpu.library import agreement, convolutions_page, machine_code, records, report, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -22,6 +23,7 @@ from benchmarks.gpu.library.goals import (
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
 from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, rows_of, summary
 from cuda_ops.library.roofline_picture import picture
@@ -39,11 +41,14 @@ STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 CONVOLUTIONS_FILE = PAGES / "convolutions.json"
 """What `python -m benchmarks.gpu.library.convolutions` wrote."""
+MACHINE_CODE_FILE = PAGES / "machine_code.json"
+"""What `main` writes of the kernels that have changed (`machine_code`)."""
 LIGER_FILE = PAGES / "liger.json"
 """What `python -m benchmarks.gpu.library --parts liger` wrote."""
 LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
+MACHINE_CODE = "machine code"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
     "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
@@ -83,8 +88,9 @@ def page(
     ladder: Ladder,
     runs: Mapping[str, dict[str, Any]],
     counters: dict[str, Any] | None = None,
+    code: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of one operator; `runs` by the name of the file."""
+    """The page of one operator; `runs` by the name of the file, `code` is its excerpt of machine code."""
     measured = {f"runs/{name}": run for name, run in runs.items() if _has(run, ladder)}
     parts = [
         f"# {ladder.name}\n",
@@ -110,6 +116,8 @@ def page(
         parts += _sustained(ladder, run)
     if counters is not None and _has(counters, ladder):
         parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
+    if code is not None:
+        parts += ["## Machine code\n", machine_code.section(ladder, code)]
     return "\n".join(parts)
 
 
@@ -331,7 +339,10 @@ def read_again() -> dict[str, dict[str, Any]]:
 def made() -> dict[str, str]:
     """Every page and picture by the name of its file."""
     runs, later, products, counters = read_runs(), read_below(LATER), read_below(PRODUCTS), read_counters()
-    found = {f"{ladder.name}.md": page(ladder, runs | later | products, counters) for ladder in LADDERS}
+    codes = read_machine_code()
+    found = {
+        f"{ladder.name}.md": page(ladder, runs | later | products, counters, codes[ladder.name]) for ladder in LADDERS
+    }
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     if LIGER_FILE.is_file():
         found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
@@ -339,13 +350,24 @@ def made() -> dict[str, str]:
     found["../performance-report.md"] = report.report(newest(runs), later, products)
     roof = roof_of([*newest(runs).values(), *products.values()])
     table = convolutions_page.table(records.read(CONVOLUTIONS_FILE), roof)
-    found["convolve.md"] = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
+    page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
+    code = machine_code.section(CONVOLVE, codes[CONVOLVE.name])
+    found["convolve.md"] = placed(page_of_convolve, MACHINE_CODE, code)
     page_of_streams = (PAGES / "streams.md").read_text()
     found["streams.md"], found["streams.svg"] = streams(page_of_streams, records.read(STREAMS_FILE))
     return found
 
 
+def read_machine_code() -> dict[str, dict[str, Any]]:
+    """The excerpts of machine code by the name of the operator."""
+    found: dict[str, dict[str, Any]] = records.read(MACHINE_CODE_FILE) if MACHINE_CODE_FILE.is_file() else {}
+    return found
+
+
 def main() -> None:
+    known = read_machine_code()
+    if (codes := machine_code.refreshed(known)) != known:
+        MACHINE_CODE_FILE.write_text(f"{json.dumps(codes, indent=1)}\n")
     for name, text in made().items():
         (PAGES / name).write_text(text)
 

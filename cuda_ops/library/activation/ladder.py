@@ -6,7 +6,7 @@ from cuda_ops.library import flat
 from cuda_ops.library.ladder import Ladder, Version
 
 
-def _ladder(name: str, formula: str, operations: int) -> Ladder:
+def _ladder(name: str, formula: str, operations: int, arithmetic: tuple[str, ...]) -> Ladder:
     function = f"av_{name}, "
     return Ladder(
         name=name,
@@ -34,7 +34,7 @@ def _ladder(name: str, formula: str, operations: int) -> Ladder:
                 why="A quarter (float32) or an eighth (half precision) of the instructions move the same bytes.",
                 limit="A block lives for one pack per thread, so that blocks start all the time. An H100 hides that.",
                 launch=flat.vector(f"activation_vector<{function}"),
-                instructions=("LDG.E.128", "STG.E.128"),
+                instructions=("LDG.E.128", *arithmetic, "STG.E.128"),
             ),
             Version(
                 3,
@@ -43,11 +43,11 @@ def _ladder(name: str, formula: str, operations: int) -> Ladder:
                 why="Four loads of 16 bytes per thread are in flight.",
                 limit=("On an H100 it is slower than version 2: the memory is busy at 83 % of its peak, not at 87 %."),
                 launch=flat.tile(f"activation_tile<{function}"),
-                instructions=("LDG.E.NA.128", "STG.E.128"),
+                instructions=("LDG.E.NA.128", *arithmetic, "STG.E.128"),
             ),
         ),
     )
 
 
-RELU = _ladder("relu", "out = max(x, 0)", 1)
-SIGMOID = _ladder("sigmoid", "out = 1 / (1 + e^-x)", 4)
+RELU = _ladder("relu", "out = max(x, 0)", 1, ("FMNMX",))
+SIGMOID = _ladder("sigmoid", "out = 1 / (1 + e^-x)", 4, ("MUFU.EX2", "MUFU.RCP"))

@@ -34,7 +34,7 @@ ADD = Ladder(
             limit="A thread ends after one pack, so that new blocks start all the time. An H100 hides that: the memory "
             "is busy at 90 % of its peak.",
             launch=flat.vector("add_vector<"),
-            instructions=("LDG.E.128", "STG.E.128"),
+            instructions=("LDG.E.128", "FADD", "STG.E.128"),
         ),
         Version(
             3,
@@ -45,7 +45,7 @@ ADD = Ladder(
             "the memory of `x`, so that the compiler must keep this order even where it unrolls the loop. And the last "
             "round leaves processors idle.",
             launch=flat.grid_stride("add_grid_stride<"),
-            instructions=("LDG.E.128", "STG.E.128"),
+            instructions=("LDG.E.128", "FADD", "STG.E.128"),
         ),
         Version(
             4,
@@ -58,7 +58,7 @@ ADD = Ladder(
                 "66 % of the warps are resident instead of 82 %. The memory is busy at 86 % of its peak, not at 90 %."
             ),
             launch=flat.tile("add_tile<"),
-            instructions=("LDG.E.NA.128", "STG.E.128"),
+            instructions=("LDG.E.NA.128", "FADD", "STG.E.128"),
         ),
     ),
 )

@@ -163,7 +163,7 @@ MATMUL = Ladder(
             launch=tiles("matmul_tile", 32, 32, 1024),
             fits=_fits,
             elements=(FLOAT32,),
-            instructions=("LDS.128", "BAR.SYNC"),
+            instructions=("LDS.128", "FFMA", "BAR.SYNC"),
         ),
         Version(
             3,
@@ -201,7 +201,7 @@ MATMUL = Ladder(
             launch=tiles("matmul_vector", 128, 128, 256, has_lanes=True),
             fits=_fits,
             elements=(FLOAT32,),
-            instructions=("LDG.E.128", "LDS.128", "STG.E.128"),
+            instructions=("LDG.E.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
         Version(
             6,
@@ -217,7 +217,7 @@ MATMUL = Ladder(
             fits=_fits,
             architecture_min=80,
             elements=(FLOAT32,),
-            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
         Version(
             7,
@@ -235,7 +235,7 @@ MATMUL = Ladder(
             fits=_fits,
             architecture_min=80,
             elements=(FLOAT32,),
-            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
         Version(
             8,
@@ -252,7 +252,7 @@ MATMUL = Ladder(
             fits=_fits,
             architecture_min=80,
             elements=(FLOAT32,),
-            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
         Version(
             9,
@@ -266,7 +266,7 @@ MATMUL = Ladder(
             fits=fits_layouts,
             architecture_min=80,
             elements=(FLOAT32,),
-            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
     ),
 )

@@ -114,7 +114,7 @@ MATMUL_BATCHES = Ladder(
             fits=fits_layouts,
             architecture_min=80,
             elements=(FLOAT32,),
-            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "STG.E.128"),
+            instructions=("LDGSTS.E.BYPASS.128", "LDS.128", "FFMA", "STG.E.128"),
         ),
     ),
 )

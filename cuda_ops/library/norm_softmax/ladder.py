@@ -109,7 +109,7 @@ LAYER_NORM_SOFTMAX = Ladder(
             limit="Four barriers per row, during which a block loads nothing.",
             launch=spread(for_block),
             fits=lambda problem: problem.columns <= rows.BLOCK_COLUMNS_MAX,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "SHFL.BFLY", "MUFU.EX2", "STG.E.128"),
         ),
         Version(
             3,
@@ -123,7 +123,7 @@ LAYER_NORM_SOFTMAX = Ladder(
             launch=spread(for_cluster),
             fits=lambda problem: problem.columns <= rows.CLUSTER_COLUMNS_MAX and problem.rows <= rows.ROWS_MAX,
             architecture_min=90,
-            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+            instructions=("LDG.E.NA.128", "UCGABAR_ARV", "UCGABAR_WAIT", "MUFU.EX2", "STG.E.128"),
         ),
         Version(
             4,
@@ -133,7 +133,7 @@ LAYER_NORM_SOFTMAX = Ladder(
             limit="A thread has registers for 32 elements: 1,024 to the row.",
             launch=warp(),
             fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
-            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+            instructions=("LDG.E.NA.128", "SHFL.BFLY", "MUFU.EX2", "STG.E.128"),
         ),
     ),
 )

@@ -94,7 +94,7 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
                 f"not the memory: they issue in {83 if is_log else 85} % of their cycles (H100). Rows of 1,024 leave "
                 "half of the threads or more without an element.",
                 launch=_online(is_log),
-                instructions=("LDG.E.128", "STG.E.128"),
+                instructions=("LDG.E.128", "MUFU.EX2", "STG.E.128"),
             ),
             *rows.versions_in_registers(
                 warp(is_log),
@@ -104,6 +104,7 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
                     "Blocks of a cluster wait for the slowest one: in float32 a warp waits as long for them as "
                     "for the memory, which is busy at 75 % of its peak (H100, rows of 131,072)."
                 ),
+                arithmetic=("MUFU.EX2",),
             ),
         ),
     )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
+from benchmarks.gpu.library import machine_code
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from cuda_ops.errors import CompilerMissingError
 from cuda_ops.library.ladder import Element, Ladder, Problem, Version
@@ -51,15 +50,11 @@ def kernels(ladder: Ladder, version: Version, element: Element, architecture: in
 
 
 def disassembler() -> str:
-    """nvdisasm of a CUDA toolkit, or the one that triton carries; skips the test where there is none."""
-    carried = find_spec("triton")
-    places = [shutil.which("nvdisasm")]
-    if carried is not None and carried.origin is not None:
-        places.append(str(Path(carried.origin).parent / "backends/nvidia/bin/nvdisasm"))
-    for place in places:
-        if place is not None and Path(place).is_file():
-            return place
-    pytest.skip("no nvdisasm: neither a CUDA toolkit nor triton is installed")
+    """The path of nvdisasm; skips the test where there is none."""
+    found = machine_code.disassembler()
+    if found is None:
+        pytest.skip("no nvdisasm: neither a CUDA toolkit nor triton is installed")
+    return found
 
 
 def compiled(ladder: Ladder, version: Version) -> list[tuple[str, Element]]:

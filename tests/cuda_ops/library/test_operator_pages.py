@@ -6,19 +6,22 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu.library import goals, pages
+from benchmarks.gpu.library import goals, machine_code, pages
+from cuda_ops.errors import CompilerMissingError
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.runtime.compiler import PACKAGE
 
+MADE = pages.made()
 
-@pytest.mark.parametrize("name", pages.made())
+
+@pytest.mark.parametrize("name", MADE)
 def test_a_page_is_up_to_date(name: str) -> None:
-    assert (pages.PAGES / name).read_text() == pages.made()[name]
+    assert (pages.PAGES / name).read_text() == MADE[name]
 
 
 def test_every_operator_has_a_page() -> None:
-    assert {f"{ladder.name}.md" for ladder in LADDERS} < set(pages.made())
+    assert {f"{ladder.name}.md" for ladder in LADDERS} < set(MADE)
 
 
 def test_the_ladders_name_all_kernels() -> None:
@@ -27,6 +30,45 @@ def test_the_ladders_name_all_kernels() -> None:
     assert named == set((PACKAGE / "library").glob("*/*.cu"))
     for ladder in ladders:
         assert [version.number for version in ladder.versions] == list(range(1, len(ladder.versions) + 1))
+
+
+def test_the_excerpts_are_of_todays_kernels() -> None:
+    """Made anew by `python -m benchmarks.gpu.library.pages`, which needs no GPU."""
+    codes = pages.read_machine_code()
+    wanted = {ladder.name: machine_code.hash_of(ladder) for ladder in machine_code.LADDERS_SHOWN}
+    assert {name: code["hash"] for name, code in codes.items()} == wanted
+
+
+@pytest.mark.parametrize("name", ["softmax", "matmul_half"])
+def test_an_excerpt_is_what_the_compiler_makes(name: str) -> None:
+    code = pages.read_machine_code()[name]
+    try:
+        installed = machine_code.tools()
+    except CompilerMissingError as error:
+        pytest.skip(str(error))
+    if installed != (recorded := {tool: code[tool] for tool in installed}):
+        pytest.skip(f"the excerpts are of {recorded}, installed are {installed}")
+    assert machine_code.entry(next(one for one in LADDERS if one.name == name)) == code
+
+
+def test_an_excerpt_shows_what_its_version_is_about() -> None:
+    for ladder in machine_code.LADDERS_SHOWN:
+        code = pages.read_machine_code()[ladder.name]
+        lines = [line for piece in code["lines"] for line in piece]
+        assert 0 < len(lines) <= machine_code.LINES_MAX
+        shown = {name for name in machine_code.version_of(ladder).instructions if name in "".join(lines)}
+        hidden = {"F2FP.BF16"} if ladder.name == "matmul_parts" else set()  # of the kernel that makes the parts
+        assert shown == set(machine_code.version_of(ladder).instructions) - hidden
+
+
+def test_pieces_are_taken_from_loops_first() -> None:
+    once = "        /*0000*/  LDG.E R1, desc[UR4][R2.64] ;\n"
+    loop = ".L_x_0:\n        /*0010*/  @!P0 LDG.E R3, desc[UR4][R2.64] ;\n        /*0020*/  @P1 BRA `(.L_x_0) ;\n"
+    code = machine_code.parsed(once + "        /*0008*/  NOP ;\n" * 20 + loop)
+    assert [one.is_in_loop for one in code] == [False] * 21 + [True] * 2
+    (piece,) = machine_code.excerpt(code, ["LDG.E", "STG"])
+    assert (len(piece), piece[-1].name, piece[-1].text[:3]) == (machine_code.LINES_MAX, "LDG.E", "@!P")
+    assert machine_code.excerpt(code[1:21], ["LDG.E"]) == []
 
 
 def _figures(softmax_tb_per_s: float) -> dict[str, Any]:
