@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,30 +12,64 @@ from av_core.errors import ConfigError
 from av_stack.cli.output import console
 from av_stack.interruption import importing
 
+if TYPE_CHECKING:
+    from cuda_ops.library.roofline import Point, Roof
+
 
 def roofline_command(
     files: Annotated[
         list[Path], typer.Argument(metavar="FILE...", help="Figures that `python -m benchmarks.gpu.library` wrote.")
     ],
     out: Annotated[Path, typer.Option(help="Picture to write, SVG.")] = Path("out/roofline.svg"),
+    layers: Annotated[
+        Path | None,
+        typer.Option(help="Figures of the detectors' layers, by `python -m benchmarks.gpu.convolutions`."),
+    ] = None,
+    layers_copy: Annotated[
+        Path | None,
+        typer.Option(
+            help="Where the layers are of another GPU: what `python -m benchmarks.gpu` wrote there. It needs the "
+            "processors and the clock of the first GPU, as H100 and H200 have."
+        ),
+    ] = None,
 ) -> None:
     """Show how near measured CUDA operators come to the limits of their GPU; needs no GPU."""
     with importing():
-        from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, summary
-        from cuda_ops.library.roofline_picture import picture
+        from cuda_ops.library.roofline import in_order, points_of, roof_of
+        from cuda_ops.library.roofline_convolutions import convolution_points, layer_points, roof_with_copy
+        from cuda_ops.library.roofline_picture import WARM, picture
 
-    runs = [_read(file) for file in files]
-    for file, run in zip(files, runs, strict=True):
-        if run["machine"]["gpu"] != runs[0]["machine"]["gpu"]:
-            raise ConfigError(f"{file} is of {run['machine']['gpu']}, {files[0]} of {runs[0]['machine']['gpu']}")
-    roof, points = roof_of(runs), points_of(runs)
+    read = [_read(file) for file in files]
+    for file, run in zip(files, read, strict=True):
+        if run["machine"]["gpu"] != read[0]["machine"]["gpu"]:
+            raise ConfigError(f"{file} is of {run['machine']['gpu']}, {files[0]} of {read[0]['machine']['gpu']}")
+    runs = [run for run in read if not _is_of_convolutions(run)]
+    if not runs:
+        raise ConfigError(f"{files[0]}: of convolutions alone; the limits come from the times of other operators")
+    roof = roof_of(runs)
+    points = in_order([*points_of(runs), *(one for run in read if run not in runs for one in convolution_points(run))])
+    _show(points, roof, out, picture(points, roof))
+    if layers is not None:
+        record = _json(layers)
+        if not record.get("rows") or "window" not in record["rows"][0]:
+            raise ConfigError(f"{layers}: no windows; needed is a file of `python -m benchmarks.gpu.convolutions`")
+        if record["gpu"] != roof.gpu:
+            roof = roof_with_copy(roof, _bench(layers_copy, record["gpu"], layers))
+        points = layer_points(record)
+        _show(points, roof, out.with_stem(f"{out.stem}_layers"), picture(points, roof, WARM))
+
+
+def _show(points: Sequence[Point], roof: Roof, out: Path, drawn: str) -> None:
+    """The table of the points, and their picture as the file `out`."""
+    from cuda_ops.library.roofline import NAMES, lines, summary
+
     table = [list(NAMES), *lines(points, roof)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for line in table:
         _say("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
     _say(summary(roof))
     out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(picture(points, roof))
+    out.write_text(drawn)
     _say(f"wrote {out}")
 
 
@@ -43,21 +77,44 @@ def _say(text: str) -> None:
     console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
+def _bench(file: Path | None, gpu: str, layers: Path) -> dict[str, Any]:
+    """The figures of `python -m benchmarks.gpu` on the GPU of the layers."""
+    if file is None:
+        raise ConfigError(f"{layers} is of {gpu}: name a file of `python -m benchmarks.gpu` there by --layers-copy")
+    found = _json(file)
+    if "copy_bytes_per_s" not in found or found["machine"]["gpu"] != gpu:
+        raise ConfigError(f"{file}: no copy by {gpu}; needed is a file of `python -m benchmarks.gpu`")
+    return found
+
+
 def _read(file: Path) -> dict[str, Any]:
     """The figures in a file. Raises ConfigError where there are none of our operators."""
     with importing():
         from cuda_ops.library.catalogue import LADDERS
 
-    try:
-        run = json.loads(file.read_text())
-    except ValueError as error:  # neither text nor JSON
-        raise ConfigError(f"{file}: not JSON: {error}") from error
-    missing = [key for key in ("machine", "copy", "rows") if not isinstance(run, dict) or not run.get(key)]
-    if missing:
+    run = _json(file)
+    is_of_convolutions = _is_of_convolutions(run)
+    missing = [key for key in ("machine", "copy", "rows") if not run.get(key)]
+    if missing and not (is_of_convolutions and missing == ["copy"]):
         raise ConfigError(f"{file}: no {', '.join(missing)}; needed is a file of `python -m benchmarks.gpu.library`")
     known = {ladder.name for ladder in LADDERS}
     strange = sorted({str(row.get("operator")) for row in run["rows"]} - known)
-    if strange:
+    if strange and not is_of_convolutions:
         raise ConfigError(f"{file}: the library has no operator {', '.join(strange)}")
-    found: dict[str, Any] = run
+    return run
+
+
+def _json(file: Path) -> dict[str, Any]:
+    with importing():
+        from cuda_ops.library import records
+
+    try:
+        found = records.read(file)
+    except (ValueError, AttributeError) as error:  # neither text nor JSON, or no object
+        raise ConfigError(f"{file}: not JSON: {error}") from error
     return found
+
+
+def _is_of_convolutions(run: dict[str, Any]) -> bool:
+    """Whether `python -m benchmarks.gpu.library.convolutions` wrote it."""
+    return bool(run.get("rows")) and "taps" in run["rows"][0]

@@ -24,8 +24,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from benchmarks.gpu.library import records
 from benchmarks.gpu.timing import eager_in_turn, warm
+from cuda_ops.library import records
 from perception.detection.weights import COMPACT, COMPACT_SIZE_PX, LARGE
 from perception.networks.detectors import folded_detector
 from perception.networks.sparsity import is_two_of_four, sparse_layers, two_of_four

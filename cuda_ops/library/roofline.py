@@ -8,7 +8,7 @@ own, that of the tensor cores.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -112,9 +112,13 @@ def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
         key = row["operator"], row["element"], row["rows"], row["columns"], row.get("depth", 0), _batch(row)
         if key not in fastest or row["tb_per_s"] > fastest[key]["tb_per_s"]:
             fastest[key] = row
-    order = [ladder.name for ladder in LADDERS]
-    made = [_point(row) for row in fastest.values()]
-    return sorted(made, key=lambda point: (order.index(point.operator), point.element, point.columns))
+    return in_order(map(_point, fastest.values()))
+
+
+def in_order(points: Iterable[Point]) -> list[Point]:
+    """In the order of the catalogue, types and columns; convolutions, which it does not name, at the end."""
+    order = {ladder.name: number for number, ladder in enumerate(LADDERS)}
+    return sorted(points, key=lambda point: (order.get(point.operator, len(order)), point.element, point.columns))
 
 
 def _batch(row: dict[str, Any]) -> Batch:

@@ -8,13 +8,15 @@ from html import escape
 
 from cuda_ops.library.roofline import Point, Roof
 
-WIDTH, HEIGHT = 900, 520
-LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 460
+WIDTH, HEIGHT = 900, 560
+LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 500
 """Edges of the plot, px."""
-INTENSITIES, RATES = (0.05, 5000.0), (0.05, 2000.0)
+INTENSITIES, RATES = (0.05, 5000.0), (0.01, 4000.0)
 """Operations per byte and TFLOP/s at the edges."""
-HUES = 10
+HUES = 12
 """Operators whose colours differ by hue alone; the next ones are darker."""
+LIGHTNESSES = (60, 42, 25)
+"""Of the first operators, the next and the last, %."""
 
 
 def x_px(operations_per_byte: float) -> float:
@@ -29,17 +31,22 @@ def _part(value: float, least: float, most: float) -> float:
     return math.log(value / least) / math.log(most / least)
 
 
-def picture(points: Sequence[Point], roof: Roof) -> str:
-    """The picture: both axes are logarithmic; a circle is float32, a square a type of half precision."""
+COLD = "the fastest version of each operator at each size, cold data"
+WARM = "the detectors' convolutions in float16, one picture, arrays in the L2 cache"
+
+
+def picture(points: Sequence[Point], roof: Roof, what: str = COLD) -> str:
+    """The picture: both axes are logarithmic; a circle is float32, a square a smaller type."""
     names = list(dict.fromkeys(point.operator for point in points))
     colours = {name: _colour(number) for number, name in enumerate(names)}
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" height="{HEIGHT}" font-family="sans-serif" '
         'font-size="12">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="white"/>',
-        _text(LEFT, 25, f"{roof.gpu}: the fastest version of each operator at each size, cold data"),
+        _text(LEFT, 25, f"{roof.gpu}: {what}"),
         *_axes(),
         *_roof(roof),
+        *(_roof_of_8_bits(roof) if any(point.tensor_products == 0.5 for point in points) else []),
         *(_mark(point, colours[point.operator]) for point in points),
         *_legend(colours),
         "</svg>\n",
@@ -48,7 +55,8 @@ def picture(points: Sequence[Point], roof: Roof) -> str:
 
 
 def _colour(number: int) -> str:
-    return f"hsl({number % HUES * 360 // HUES}, 75%, {50 - 20 * (number // HUES)}%)"
+    lightness = LIGHTNESSES[number // HUES % len(LIGHTNESSES)]
+    return f"hsl({number % HUES * 360 // HUES}, 75%, {lightness}%)"
 
 
 def _axes() -> list[str]:
@@ -56,7 +64,7 @@ def _axes() -> list[str]:
     for value in (0.1, 1.0, 10.0, 100.0, 1000.0):
         x = x_px(value)
         made += [_line(x, BOTTOM, x, TOP, "#dddddd"), _text(x, BOTTOM + 18, f"{value:g}", "middle")]
-    for value in (0.1, 1.0, 10.0, 100.0, 1000.0):
+    for value in (0.01, 0.1, 1.0, 10.0, 100.0, 1000.0):
         y = y_px(value)
         made += [_line(LEFT, y, RIGHT, y, "#dddddd"), _text(LEFT - 8, y + 4, f"{value:g}", "end")]
     made.append(_text((LEFT + RIGHT) / 2, BOTTOM + 40, "operations per byte", "middle"))
@@ -64,21 +72,42 @@ def _axes() -> list[str]:
     return made
 
 
+def _roof_of_8_bits(roof: Roof) -> list[str]:
+    """Tensor cores do twice as many multiply-adds of 8 bits, or of 2:4 sparse matrices, as of half precision."""
+    half, most = roof.half_tflop_per_s, 2 * roof.half_tflop_per_s
+    ridge = x_px(most / roof.memory_tb_per_s)
+    return [
+        _line(x_px(half / roof.memory_tb_per_s), y_px(half), ridge, y_px(most), "black"),
+        _line(ridge, y_px(most), x_px(INTENSITIES[1]), y_px(most), "black"),
+        _text(RIGHT, y_px(most) - 6, f"8 bits or 2:4 sparse {most:.0f} TFLOP/s", "end"),
+    ]
+
+
+def _copy(roof: Roof) -> list[str]:
+    """The copy's rate, where another call was faster."""
+    if roof.copy_tb_per_s == roof.memory_tb_per_s:
+        return []
+    least, end = INTENSITIES[0], roof.float32_tflop_per_s / roof.copy_tb_per_s
+    flat, low = y_px(roof.float32_tflop_per_s), y_px(least * roof.copy_tb_per_s)
+    return [
+        _line(x_px(least), low, x_px(end), flat, "#888888", 'stroke-dasharray="5 4"'),
+        _text(x_px(6.0), y_px(4.0 * roof.copy_tb_per_s), f"torch's copy {roof.copy_tb_per_s:.2f} TB/s"),
+    ]
+
+
 def _roof(roof: Roof) -> list[str]:
     least, most = INTENSITIES
     flat, high = y_px(roof.float32_tflop_per_s), y_px(roof.half_tflop_per_s)
     high_ridge = x_px(roof.half_tflop_per_s / roof.memory_tb_per_s)
-    copy_end = roof.float32_tflop_per_s / roof.copy_tb_per_s
     return [
         _line(x_px(least), y_px(least * roof.memory_tb_per_s), x_px(roof.ridge), flat, "black"),
         _line(x_px(roof.ridge), flat, x_px(most), flat, "black"),
         _line(x_px(roof.ridge), flat, high_ridge, high, "black"),
         _line(high_ridge, high, x_px(most), high, "black"),
-        _text(RIGHT, high - 6, f"tensor cores, half precision {roof.half_tflop_per_s:.0f} TFLOP/s", "end"),
-        _line(x_px(least), y_px(least * roof.copy_tb_per_s), x_px(copy_end), flat, "#888888", 'stroke-dasharray="5 4"'),
+        _text(x_px(90.0), high - 6, f"tensor cores, half precision {roof.half_tflop_per_s:.0f} TFLOP/s", "end"),
         _text(RIGHT, flat - 6, f"float32 {roof.float32_tflop_per_s:.1f} TFLOP/s", "end"),
         _text(x_px(4.0), y_px(5.0 * roof.memory_tb_per_s), f"memory {roof.memory_tb_per_s:.2f} TB/s", "end"),
-        _text(x_px(6.0), y_px(4.0 * roof.copy_tb_per_s), f"torch's copy {roof.copy_tb_per_s:.2f} TB/s"),
+        *_copy(roof),
     ]
 
 
@@ -99,11 +128,12 @@ def _end(shape: str) -> str:
 
 def _legend(colours: dict[str, str]) -> list[str]:
     made = []
+    pitch_px = min(18.0, (BOTTOM - TOP) / max(len(colours), 1))
     for number, (name, colour) in enumerate(colours.items()):
-        y = TOP + 8 + 18 * number
-        made += [f'<rect x="{RIGHT + 20}" y="{y - 9}" width="10" height="10" fill="{colour}"/>']
+        y = TOP + 8 + pitch_px * number
+        made += [f'<rect x="{RIGHT + 20}" y="{y - 9:.1f}" width="10" height="10" fill="{colour}"/>']
         made += [_text(RIGHT + 38, y, name)]
-    made.append(_text(RIGHT + 20, BOTTOM + 18, "circle: float32; square: half precision"))
+    made.append(_text(RIGHT + 20, BOTTOM + 18, "circle: float32; square: smaller types"))
     return made
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from benchmarks.gpu.library import records
 from benchmarks.gpu.sparse import input_rows, row_of, weight_rows
+from cuda_ops.library import records
 from perception.networks.sparsity import two_of_four
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import cub, liger, records, rotating
+from benchmarks.gpu.library import cub, liger, rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.shapes import (
     Case,
@@ -36,7 +36,7 @@ from benchmarks.gpu.library.shapes import (
     sparse_product_cases,
     tensor_product_cases,
 )
-from cuda_ops.library import peers
+from cuda_ops.library import peers, records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Problem
 from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import records
 from benchmarks.markdown_tables import rows
+from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.roofline import rows_of
 

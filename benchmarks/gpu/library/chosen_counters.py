@@ -21,12 +21,9 @@ import torch
 from torch.nn import functional
 
 from benchmarks.gpu.counters import COUNTERS, counted, named
-from benchmarks.gpu.library import records
-from benchmarks.gpu.library.convolutions_page import NAMES
-from benchmarks.gpu.library.convolutions_page import problem_of as product_of
 from benchmarks.gpu.library.counters import MORE
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
-from cuda_ops.library import peers
+from cuda_ops.library import peers, records
 from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.library.convolve.op import convolve
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32
@@ -39,6 +36,8 @@ from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.recorder import record
 from cuda_ops.library.reduce.ladder import DOT, SUM
+from cuda_ops.library.roofline_convolutions import NAMES
+from cuda_ops.library.roofline_convolutions import problem_of as product_of
 from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD
 
 CONVOLUTIONS = (

@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from benchmarks.gpu.library import records, rotating
+from benchmarks.gpu.library import rotating
 from benchmarks.gpu.library.__main__ import ROTATED_BYTES, machine
-from benchmarks.gpu.library.convolutions_page import NAMES, problem_of
+from cuda_ops.library import records
 from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.library.convolve.op import convolve
+from cuda_ops.library.roofline_convolutions import NAMES, problem_of
 
 SIZES = (
     (16, 64, 160, 160, 64),

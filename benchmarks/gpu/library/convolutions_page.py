@@ -6,19 +6,8 @@ from typing import Any
 
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.convolve.ladder import CONVOLVE
-from cuda_ops.library.ladder import BFLOAT16, Problem, Window
 from cuda_ops.library.roofline import Roof
-
-NAMES = ("pictures", "channels", "height", "width", "columns", "taps")
-"""What a case has; a window has `taps` x `taps`."""
-
-
-def problem_of(case: dict[str, Any]) -> Problem:
-    """The product that the convolution is."""
-    pictures, channels, height, width, columns, taps = (case[name] for name in NAMES)
-    window = Window(pictures, height, width, channels, taps, taps)
-    rows_of_windows, depth = pictures * height * width, channels * taps * taps
-    return Problem(BFLOAT16, rows_of_windows, columns, 8, 90, depth=depth, b_is_transposed=True, window=window)
+from cuda_ops.library.roofline_convolutions import NAMES, problem_of
 
 
 def table(figures: dict[str, Any], roof: Roof) -> str:

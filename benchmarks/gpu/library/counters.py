@@ -19,8 +19,8 @@ from typing import Any
 import torch
 
 from benchmarks.gpu.counters import COUNTERS, counted, named
-from benchmarks.gpu.library import records
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
+from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Version
 from cuda_ops.library.operators import OPERATORS

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from statistics import geometric_mean
 from typing import Any
 
-from benchmarks.gpu.library.records import variant_of
 from benchmarks.gpu.library.shapes import RAGGED_SIZES
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Problem, line_of
+from cuda_ops.library.records import variant_of
 from cuda_ops.library.roofline import rows_of
 
 COPY_H200_TB_PER_S = 4.28

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, convolutions_page, machine_code, records, report, streams_page
+from benchmarks.gpu.library import agreement, convolutions_page, machine_code, report, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -22,11 +22,13 @@ from benchmarks.gpu.library.goals import (
 )
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from benchmarks.markdown_tables import placed, rows
+from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem
-from cuda_ops.library.roofline import NAMES, lines, points_of, roof_of, rows_of, summary
-from cuda_ops.library.roofline_picture import picture
+from cuda_ops.library.roofline import NAMES, in_order, lines, points_of, roof_of, rows_of, summary
+from cuda_ops.library.roofline_convolutions import convolution_points, layer_points, roof_with_copy
+from cuda_ops.library.roofline_picture import WARM, picture
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 RUNS = PAGES / "runs"
@@ -43,12 +45,16 @@ CONVOLUTIONS_FILE = PAGES / "convolutions.json"
 """What `python -m benchmarks.gpu.library.convolutions` wrote."""
 MACHINE_CODE_FILE = PAGES / "machine_code.json"
 """What `main` writes of the kernels that have changed (`machine_code`)."""
+LAYERS_FILE = PAGES.parent / "cuda" / "h200_convolutions.json"
+"""What `python -m benchmarks.gpu.convolutions` wrote: the convolutions of both detectors."""
+BENCH_FILE = PAGES.parent / "cuda" / "h200.json"
+"""What `python -m benchmarks.gpu` wrote on the same kind of GPU."""
 LIGER_FILE = PAGES / "liger.json"
 """What `python -m benchmarks.gpu.library --parts liger` wrote."""
 LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
-MACHINE_CODE = "machine code"
+MACHINE_CODE, LAYERS = "machine code", "layers"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
     "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
@@ -301,12 +307,19 @@ CHANGED = ("layer_norm_softmax",)
 """Operators whose kernels changed between the newest run and the one on another GPU."""
 
 
-def roofline(page: str, runs: Mapping[str, dict[str, Any]], products: Mapping[str, dict[str, Any]]) -> tuple[str, str]:
-    """The page of the roofline with its table, and its picture; the products of matrices have runs of their own."""
-    measured = [*newest(runs).values(), *products.values()]
-    roof, points = roof_of(measured), points_of(measured)
+def roofline(
+    page: str, measured: list[dict[str, Any]], convolutions: dict[str, Any], layers: dict[str, Any]
+) -> dict[str, str]:
+    """The page of the roofline with its tables, and its pictures, by the names of the files."""
+    roof, points = roof_of(measured), in_order([*points_of(measured), *convolution_points(convolutions)])
     table = f"{summary(roof)}.\n\n{rows(NAMES, lines(points, roof))}"
-    return placed(page, ROOFLINE, table), picture(points, roof)
+    theirs, convolved = roof_with_copy(roof, records.read(BENCH_FILE)), layer_points(layers)
+    table_of_layers = rows(("window", *NAMES[1:]), lines(convolved, theirs))
+    return {
+        "roofline.md": placed(placed(page, ROOFLINE, table), LAYERS, table_of_layers),
+        "roofline.svg": picture(points, roof),
+        "roofline_layers.svg": picture(convolved, theirs, WARM),
+    }
 
 
 def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
@@ -346,10 +359,11 @@ def made() -> dict[str, str]:
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     if LIGER_FILE.is_file():
         found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
-    found["roofline.md"], found["roofline.svg"] = roofline((PAGES / "roofline.md").read_text(), runs, products)
+    measured, convolutions = [*newest(runs).values(), *products.values()], records.read(CONVOLUTIONS_FILE)
+    page_of_roofline = (PAGES / "roofline.md").read_text()
+    found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))
     found["../performance-report.md"] = report.report(newest(runs), later, products)
-    roof = roof_of([*newest(runs).values(), *products.values()])
-    table = convolutions_page.table(records.read(CONVOLUTIONS_FILE), roof)
+    table = convolutions_page.table(convolutions, roof_of(measured))
     page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
     code = machine_code.section(CONVOLVE, codes[CONVOLVE.name])
     found["convolve.md"] = placed(page_of_convolve, MACHINE_CODE, code)

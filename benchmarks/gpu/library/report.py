@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table, products_table, ragged_sentence
-from benchmarks.gpu.library.records import variant_of
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import Ladder
+from cuda_ops.library.records import variant_of
 from cuda_ops.library.roofline import Point, Roof, points_of, roof_of, rows_of, summary
 
 Figures = dict[str, Any]

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import records
+from cuda_ops.library import records
 from cuda_ops.library.softmax.op import softmax
 
 COLUMNS = 4096

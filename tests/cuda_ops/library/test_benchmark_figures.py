@@ -10,8 +10,9 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
-from benchmarks.gpu.library import agreement, goals, pages, records
+from benchmarks.gpu.library import agreement, goals, pages
 from benchmarks.gpu.library.streams import spans
+from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.roofline import rows_of
 
