@@ -108,7 +108,8 @@ def test_a_layer_of_stride_2_reads_its_whole_picture() -> None:
 
 def test_the_memory_of_another_gpu_is_its_copy() -> None:
     roof = roof_with_copy(roof_of([RUN]), {"machine": {"gpu": "another"}, "copy_bytes_per_s": 4e12})
-    assert (roof.gpu, roof.memory_tb_per_s, roof.half_tflop_per_s) == ("another", 4.0, pytest.approx(819.2))
+    assert (roof.gpu, roof.memory_tb_per_s) == ("another", 4.0)
+    assert roof.half_tflop_per_s == pytest.approx(819.2)
 
 
 def test_a_run_without_clocks_is_named() -> None:
