@@ -215,6 +215,14 @@ def with_denormals(ladder: Ladder, element: Element, columns: int, device: str =
     return inputs
 
 
+TF32_DENORMAL_UNIT = 2.0**-136
+"""Between neighbouring denormal numbers of TF32.
+
+TF32 keeps 10 of the 23 bits of a float32's mantissa, and all bits of its exponent. Normal numbers so lose at most 2^-10
+of themselves. Denormal numbers all have the exponent of the least normal number, 2^-126, and so the fixed spacing of
+2^-126 x 2^-10, which is 2^13 spacings of float32 (2^-149). They lose up to one spacing, however small they are: 2^-10
+of the greatest denormal number, and all of those below 2^-136.
+"""
 LARGE = {FLOAT32: 2.0**60, BFLOAT16: 2.0**60, FLOAT16: 2.0**8, FLOAT8: 1.0}
 
 
@@ -304,7 +312,10 @@ def _allowed_of_product(
         return 2e-6 * (1.0 + wanted.abs() + terms / deviation)
     if ladder.folder == "matmul_fused":
         return 2e-6 * (terms + sum(part.abs() for part in parts))
-    return product_tolerance(ladder, version, a.shape[1]) * (terms + sum(part.abs() for part in parts))
+    allowed = product_tolerance(ladder, version, a.shape[1]) * (terms + sum(part.abs() for part in parts))
+    if ladder.name == "matmul_tf32":  # each factor may lose a spacing, times the other factor
+        allowed += TF32_DENORMAL_UNIT * (a.abs().sum(1, keepdim=True) + b.abs().sum(0, keepdim=True))
+    return allowed
 
 
 def _exponents(inputs: list[torch.Tensor]) -> torch.Tensor:
