@@ -19,7 +19,11 @@ Data from memory takes hundreds of cycles to arrive (the *latency*). Meanwhile t
 processor run. The memory is busy only if enough bytes are *in flight*: asked for, and not yet there. An addition is
 little work beside that, so the versions differ in two things: how many bytes are in flight, and how many
 instructions that takes. A *pack* is up to 16 bytes of neighbouring elements, which one instruction loads or stores:
-four of float32, eight of half precision (float16 or bfloat16).""",
+four of float32, eight of half precision (float16 or bfloat16).
+
+The kernels are C++ templates over the type `T` of an element and the number of elements in a pack, `LANES`.
+[Names in the kernels](terms.md#names-in-the-kernels) explains the functions that they share, all of which begin with
+`av_`. The launch is in Python ([flat.py](../../cuda_ops/library/flat.py)).""",
     "reduce": """\
 One number is computed from all elements, so threads must pass on what they have found. Each thread first joins many
 elements to a *partial result* in a register: a sum, or the greatest element so far. Then the partial results of a
@@ -38,14 +42,20 @@ same. So there are three steps: the maximum of the row, the sum of `e^(x - max)`
 all elements of the row, so its threads join their results, as [sum](sum.md) explains.
 
 The first two steps can be one, the *online softmax*. Keep the maximum `m` of the elements so far, and their sum `s`
-of `e^(x - m)`. With a new element `x` the maximum is `M = max(m, x)`, and the sum `s e^(m - M) + e^(x - M)`.
+of `e^(x - m)`; at first `m` is minus infinity and `s` is 0. With a new element `x` the maximum is `M = max(m, x)`,
+and the sum `s e^(m - M) + e^(x - M)`.
 Two parts of a row, with `m`, `s` and `n`, `t`, join in the same way: `M = max(m, n)`, `s e^(m - M) + t e^(n - M)`.
 Both are in [av_softmax.cuh](../../cuda_ops/include/av_softmax.cuh).
 
 To load a row only once, its threads keep it in their registers, up to 32 elements each
 ([av_row.cuh](../../cuda_ops/include/av_row.cuh)). How many threads share a row decides how long it may be: a warp
-holds 1,024 elements, a block of 1,024 threads 32,768, a cluster of eight such blocks 262,144. The norms do the same,
-so versions 3 to 5 are described in [rows.py](../../cuda_ops/library/rows.py).""",
+holds 1,024 elements, a block of 1,024 threads 32,768, a cluster of eight such blocks 262,144. A second step over
+registers loads nothing, so versions 3 to 5 find the maximum first and then the sum, each by a reduction; only the
+blocks of a cluster join two numbers each as above. The norms do the same, so the texts of versions 3 to 5 are in
+[rows.py](../../cuda_ops/library/rows.py).
+
+[log_softmax](log_softmax.md) has the same kernels: a kernel computes it where the template argument `IS_LOG` is
+true. [Names in the kernels](terms.md#names-in-the-kernels) explains the functions that they call.""",
     "norm": """\
 The steps are those of [softmax](softmax.md): two results that need the whole row, here its mean and its variance,
 then the result of each element. RMSNorm has no mean, and so a step less. Versions 3 to 5 keep the row in registers,
@@ -79,7 +89,12 @@ each version asks the same question: how many loads does a multiply-add take, an
 | 8, 9 | 128 x 256 | 8 | 16 x 8 | 256 | 3 packs |
 
 `tests/cuda_ops/library/test_ladder_machine_code.py` counts these loads in the machine code; the compiler makes one
-pack of four loads if it can. Versions 7 to 9 have these tiles for large matrices, and 64 x 128 for small ones.""",
+pack of four loads if it can. Versions 7 to 9 have these tiles for large matrices, and 64 x 128 for small ones.
+
+Versions 1 to 4 are complete in their files. The later ones share their steps, which
+[av_product.cuh](../../cuda_ops/library/matmul/av_product.cuh) has: copies of a tile, loads of factors, products and
+stores. Read version 6 before it. Versions 7 to 9 are one function there, `av_multiply_by_warps`, with other template
+arguments. [Names in the kernels](terms.md#names-in-the-kernels) explains what all operators share.""",
     "matmul_half": """\
 The product is computed in tiles, as in [matmul](matmul.md), but by *tensor cores*: an instruction multiplies two
 small matrices and adds the product to sums in registers. The factors have 2 bytes, the sums 4 (float32). A
