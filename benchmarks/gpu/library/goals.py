@@ -92,7 +92,7 @@ def default_version(row: dict[str, Any]) -> str:
 
 def goals_table(figures: Figures) -> str:
     """One line for each goal that was timed: what the default versions reach, and what the best peer does."""
-    ours, peers = _rates(figures)
+    ours, peers = rates_of(figures)
     copy, relu = figures["copy"]["tb_per_s"], ours["relu", "float32", 1 << 28]
     lines = []
     for goal in GOALS:
@@ -120,6 +120,17 @@ def goals_table(figures: Figures) -> str:
 
 def fused_table(figures: Figures) -> str:
     """LayerNorm and softmax in one, beside the two by torch.compile: times, by type and columns."""
+    lines = []
+    for (element, columns), (one_us, two_us) in sorted(fused_times(figures).items()):
+        times = two_us / one_us
+        result = "met" if times >= FUSED_GOAL else "missed"
+        lines.append([element, str(columns), f"{one_us:.0f}", f"{two_us:.0f}", f"{times:.2f}", result])
+    names = ["type", "columns", "in one, us", "the two by torch.compile, us", "times as fast", f"goal: {FUSED_GOAL}"]
+    return rows(names, lines)
+
+
+def fused_times(figures: Figures) -> dict[tuple[str, int], tuple[float, float]]:
+    """Times in us of LayerNorm and softmax in one, and of the two by torch.compile, by type and columns."""
     ours: dict[tuple[str, int], float] = {}
     apart: dict[tuple[str, int], dict[str, float]] = {}
     for row in (*figures["rows"], *figures["compiled"]):
@@ -130,19 +141,12 @@ def fused_table(figures: Figures) -> str:
             ours.setdefault(size, row["median_us"])
         if row["operator"] in ("layer_norm", "softmax") and row["contender"] == "torch.compile":
             apart.setdefault(size, {})[row["operator"]] = row["median_us"]
-    lines = []
-    for (element, columns), time_us in sorted(ours.items()):
-        two = apart.get((element, columns), {})
-        if len(two) == 2:
-            times = sum(two.values()) / time_us
-            result = "met" if times >= FUSED_GOAL else "missed"
-            lines.append([element, str(columns), f"{time_us:.0f}", f"{sum(two.values()):.0f}", f"{times:.2f}", result])
-    names = ["type", "columns", "in one, us", "the two by torch.compile, us", "times as fast", f"goal: {FUSED_GOAL}"]
-    return rows(names, lines)
+    found = {size: (time_us, apart.get(size, {})) for size, time_us in ours.items()}
+    return {size: (time_us, sum(two.values())) for size, (time_us, two) in found.items() if len(two) == 2}
 
 
-def products_table(runs: Sequence[Figures]) -> str:
-    """The products of matrices, the default version beside cuBLAS: TFLOP/s."""
+def product_rates(runs: Sequence[Figures]) -> dict[tuple[Any, ...], dict[str, float]]:
+    """TFLOP/s of the default version ("ours") and of cuBLAS, by operator, type, size and what else a case has."""
     found: dict[tuple[Any, ...], dict[str, float]] = {}
     for row in (row for run in runs for row in rows_of(run) if row.get("tflop_per_s") is not None):
         name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
@@ -150,8 +154,13 @@ def products_table(runs: Sequence[Figures]) -> str:
             size = row["rows"], row["columns"], row["depth"]
             key = row["operator"], row["element"], size, variant_of(row)
             found.setdefault(key, {})[name] = row["tflop_per_s"]
+    return found
+
+
+def products_table(runs: Sequence[Figures]) -> str:
+    """The products of matrices, the default version beside cuBLAS: TFLOP/s."""
     lines = []
-    for (operator, element, size, variant), rates in found.items():
+    for (operator, element, size, variant), rates in product_rates(runs).items():
         if len(rates) < 2:
             continue  # the default version is a later one than those that were timed
         times = rates["ours"] / rates["cublas"]
@@ -178,13 +187,7 @@ def products_table(runs: Sequence[Figures]) -> str:
 
 def ragged_sentence(runs: Sequence[Figures]) -> str:
     """How the rectangular and odd products of bfloat16 compare with cuBLAS; empty before they are timed."""
-    found: dict[tuple[int, int, int], dict[str, float]] = {}
-    for row in (row for run in runs for row in rows_of(run)):
-        size = row["rows"], row["columns"], row.get("depth", 0)
-        name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
-        if row["operator"] == "matmul_half" and size in RAGGED_SIZES and name is not None:
-            found.setdefault(size, {})[name] = row["median_us"]
-    times = {size: one["cublas"] / one["ours"] for size, one in found.items() if len(one) == 2}
+    times = ragged_times(runs)
     if not times:
         return ""
     worst, best = min(times, key=times.__getitem__), max(times, key=times.__getitem__)
@@ -195,11 +198,22 @@ def ragged_sentence(runs: Sequence[Figures]) -> str:
     )
 
 
+def ragged_times(runs: Sequence[Figures]) -> dict[tuple[int, int, int], float]:
+    """cuBLAS's time over ours, by the size of a rectangular or odd product of bfloat16."""
+    found: dict[tuple[int, int, int], dict[str, float]] = {}
+    for row in (row for run in runs for row in rows_of(run)):
+        size = row["rows"], row["columns"], row.get("depth", 0)
+        name = {"torch": "cublas", default_version(row): "ours"}.get(row["contender"])
+        if row["operator"] == "matmul_half" and size in RAGGED_SIZES and name is not None:
+            found.setdefault(size, {})[name] = row["median_us"]
+    return {size: one["cublas"] / one["ours"] for size, one in found.items() if len(one) == 2}
+
+
 def _named(size: tuple[int, ...]) -> str:
     return " x ".join(map(str, size))
 
 
-def _rates(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:
+def rates_of(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:
     """TB/s of the default version and of the fastest peer, by case."""
     ours: dict[Key, float] = {}
     peers: dict[Key, float] = {}

@@ -362,7 +362,7 @@ def made() -> dict[str, str]:
     measured, convolutions = [*newest(runs).values(), *products.values()], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))
-    found["../performance-report.md"] = report.report(newest(runs), later, products)
+    found["../performance-report.md"] = report.report(newest(runs), later, products, LIGER_FILE.is_file())
     table = convolutions_page.table(convolutions, roof_of(measured))
     page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
     code = machine_code.section(CONVOLVE, codes[CONVOLVE.name])

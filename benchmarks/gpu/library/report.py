@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from benchmarks.gpu.library import all_goals
 from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table, products_table, ragged_sentence
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
@@ -29,6 +30,27 @@ Made by `python -m benchmarks.gpu.library.pages` from the records in [operators/
 medians in a CUDA graph on cold data, ours and the peers' in turn. The pages of the [operators](operators/README.md)
 have every size; [roofline](operators/roofline.md) has the picture.
 """
+GOALS_TEXT = """
+The goals are rates on one H200, which no record is from. What memory bounds is held against the same share of the rate
+of ReLU, whose bytes are read and written once ([goals](operators/README.md#goals) says why not of the copy's). Products
+are held against cuBLAS in the same run, or against the rate itself: an H100 has the tensor cores of an H200. A goal is
+met if each of its cases meets it.
+"""
+PEERS_TEXT = """
+In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
+[convolutions](operators/convolve.md), and CUB for a sum of 2^30 float32
+({cub}). Not run:
+
+{liger}- QuACK: the compiler that it needs (`nvidia-cutlass-dsl`, 92 MB) could not be brought to the machine with the
+  GPU, which has no network.
+- CV-CUDA and NPP, peers of the [operators for pictures](cuda.md#measured): their packages (128 and 154 MB) could not
+  be brought there either.
+- CUTLASS's kernels for 2:4 sparse products, in torch: they refuse an H100 ([record](operators/sparse.json)).
+"""
+NO_LIGER = """\
+- Liger: `python -m benchmarks.gpu.library --parts liger` times it where `liger_kernel` is installed; on the machines
+  of these records it was not.
+"""
 OPERATORS_TEXT = """
 Each line is the version that runs by default, over all sizes of that type. "Times as fast" is the time of the faster
 peer, torch or torch.compile, over ours: the geometric mean, the worst size and the best one. For products the peer is
@@ -41,7 +63,8 @@ of products. Empty is what cannot run there or was not timed.
 """
 SUSTAINED_TEXT = """
 Two seconds on end, ours and torch in turn, with the clock and the power late in that time: the card slows down before
-it exceeds its power.
+it exceeds its power. Readings of 126 to 220 W beside such rates were taken when the last call had just ended; they say
+nothing about the power of those products.
 """
 
 
@@ -181,11 +204,25 @@ def sustained_table(runs: Iterable[Figures]) -> str:
     return rows(["operator", "type", "size", "contender", "TFLOP/s", "clock, MHz", "power, W"], lines) if lines else ""
 
 
+def cub_times(runs: Iterable[Figures]) -> str:
+    """The times of CUB, ours and torch."""
+    found = {row["contender"]: row["median_us"] for run in runs for row in run.get("cub", [])}
+    return ", ".join(f"{name} {time:,.0f} us" for name, time in found.items()) or "not timed in the newest run"
+
+
 READINGS = (("clock_mhz", 1), ("power_mw", 1000))
 
 
-def report(newest: Mapping[str, Figures], later: Mapping[str, Figures], products: Mapping[str, Figures]) -> str:
-    """The report. `newest` and `later` hold the operators that memory bounds, `products` those of matrices."""
+def report(
+    newest: Mapping[str, Figures],
+    later: Mapping[str, Figures],
+    products: Mapping[str, Figures],
+    has_liger: bool = False,
+) -> str:
+    """The report. `newest` and `later` hold the operators that memory bounds, `products` those of matrices.
+
+    `has_liger` says that Liger was timed besides.
+    """
     runs = {**newest, **later, **products}
     measured = [*newest.values(), *products.values()]
     roof, entries = roof_of(measured), entries_of([*runs.values()])
@@ -200,6 +237,11 @@ def report(newest: Mapping[str, Figures], later: Mapping[str, Figures], products
         "## Machines and versions\n",
         machines_table(runs),
         f"The limits of the roofline: {summary(roof)}.\n",
+        "## Goals\n",
+        GOALS_TEXT.lstrip(),
+        all_goals.table(runs, together),
+        "## Peers\n",
+        PEERS_TEXT.lstrip().format(cub=cub_times(newest.values()), liger="" if has_liger else NO_LIGER),
         "## Operators\n",
         OPERATORS_TEXT.lstrip(),
         operators_table(entries, points_of([*runs.values()]), roof),

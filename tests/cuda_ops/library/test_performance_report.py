@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
-from benchmarks.gpu.library import goals, report
+from benchmarks.gpu.library import all_goals, goals, pages, report
 from cuda_ops.library.roofline import points_of, roof_of
 
 MACHINE = {"gpu": "a GPU", "processors": 100, "torch": "2.11", "driver": 13000, "python": "3.12"}
@@ -51,3 +52,48 @@ def test_an_untimed_row_and_an_absent_reading_are_left_out() -> None:
         "| matmul | float32 | 64 x 8 x 8 | ours | 10.0 |  | 400 |"
     )
     assert report.sustained_table([run([])]) == ""
+
+
+def lines_of(runs: dict[str, Any]) -> dict[str, list[str]]:
+    """The table of all goals: the cells of a line by its first one."""
+    figures = pages.together([run for name, run in runs.items() if "/" not in name or name.startswith("later/")])
+    lines = all_goals.table(runs, figures).splitlines()[2:]
+    return {cells[0]: cells for cells in (line.removeprefix("| ").removesuffix(" |").split(" | ") for line in lines)}
+
+
+def test_every_goal_has_its_record_and_a_missed_one_its_cause() -> None:
+    runs = pages.newest(pages.read_runs()) | pages.read_below(pages.LATER) | pages.read_below(pages.PRODUCTS)
+    lines = lines_of(runs)
+    assert len(lines) == 18
+    for _, _, _, reached, record, result, cause in lines.values():
+        assert reached
+        assert all((pages.RUNS / name).is_file() for name in re.findall(r"\(operators/runs/(.+?)\)", record))
+        assert "NVIDIA" in record
+        assert bool(cause.strip()) == (result == "missed")
+    table = goals.goals_table(
+        pages.together([*pages.newest(pages.read_runs()).values(), runs["later/norm_softmax.json"]])
+    )
+    met = [line for line in table.splitlines()[2:] if line.endswith("| met |")]
+    assert len(met) == sum(line[5].startswith("met") for name, line in lines.items() if ": 2^" in name)
+
+
+def test_a_goal_is_judged_by_its_figures() -> None:
+    runs = pages.newest(pages.read_runs()) | pages.read_below(pages.LATER) | pages.read_below(pages.PRODUCTS)
+    name, sparse, softmax = "products/h100_half.json", "products/h100_sparse.json", "products/h100_fused.json"
+    slow = [row | ({"tflop_per_s": 700.0} if is_square(row, 4096) else {}) for row in runs[name]["rows"]]
+    runs[name] |= {"rows": slow, "sustained": []}
+    lines = lines_of(runs)
+    assert lines["bfloat16, 2048, 4096 and 8192"][5] == "missed"
+    assert lines["bfloat16 for 2 s on end"][5] == "not measured"
+    assert lines["2:4 sparse bfloat16, 8192"][3:6:2] == ["1.38 (1050.9 of 759.7 TFLOP/s)", "met"]
+    runs[sparse] = runs[sparse] | {"rows": [row | {"tflop_per_s": 700.0} for row in runs[sparse]["rows"]]}
+    runs[softmax] = runs[softmax] | {"rows": [row | {"median_us": 15.0} for row in runs[softmax]["rows"]]}
+    lines = lines_of(runs)
+    assert lines["2:4 sparse bfloat16, 8192"][5] == "missed"
+    assert lines["product and softmax, 4096 x 4096 x 128"][5] == "met, and the stretch"
+
+
+def is_square(row: dict[str, Any], size: int) -> bool:
+    """Of the default version, without transposed matrices."""
+    is_default = row["contender"] == goals.default_version(row) and not row.get("transposed")
+    return is_default and (row["rows"], row["columns"], row["depth"]) == (size,) * 3

@@ -1,0 +1,272 @@
+"""Every goal of the operator library in one table: what is wanted, what was reached, its record, and why it was missed.
+
+The goals are for an H200. What is bound by memory is held against the share of the copy's rate (`goals`); products
+are held against cuBLAS, or against the rate itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from statistics import geometric_mean
+from typing import Any
+
+from benchmarks.gpu.library.goals import (
+    COPY_H200_TB_PER_S,
+    CPU_GOAL,
+    FUSED_GOAL,
+    GOALS,
+    Figures,
+    default_version,
+    fused_times,
+    product_rates,
+    ragged_times,
+    rates_of,
+)
+from benchmarks.markdown_tables import rows
+
+MEMORY_STRETCH = {4.2: 4.4, 4.3: 4.4, 4.5: 4.6, 4.1: 4.25, 3.9: 4.1, 3.5: 4.0}
+"""By the goal, both in TB/s on an H200."""
+FUSED_STRETCH = 2.0
+COUNTERS = "[counters](operators/counters.json)"
+TEXT = "[what limits them](operators/README.md#what-limits-them)"
+PRODUCTS_TEXT = "[products](operators/README.md#products-of-matrices)"
+TRIED = "[tried](operators/products_tried.txt)"
+CAUSES = {
+    4.5: f"Nothing but the memory is waited for, and no call of the run is faster, CUB's included ({COUNTERS}).",
+    4.1: "Rows of 128k: while a block waits for its cluster it loads nothing; the memory is busy at 59 % to 75 % of "
+    f"its peak. Shorter rows: at 81 % to 86 %, ReLU at 87 % ({COUNTERS}, {TEXT}).",
+    3.9: "The rate is met. Most of the peers' lead says little: in nine of ten cases two timings of one version differ "
+    "by up to 1.8 % ([goals](operators/README.md#goals)).",
+    3.5: "Norms: one block of 1,024 threads fills a processor, and rows of 128k keep the memory busy at 56 % to 62 % "
+    f"({COUNTERS}, {TEXT}).",
+    "fused": "Clusters of 512 threads kept 25 % of the warps resident. The blocks of 1,024 that replaced them have not "
+    f"been counted ({COUNTERS}, {TEXT}).",
+    "eager": "By timing parts of a call, not by a counter: the launch by the driver takes 6.1 us, the allocation 3.7 "
+    "([eager calls](operators/README.md#eager-calls)).",
+    "matmul": "The issue of instructions: a scheduler issues in 86 % of its cycles, cuBLAS's in 90 % "
+    f"({COUNTERS}, {PRODUCTS_TEXT}).",
+    "ragged": f"Mostly too few tiles for all processors; no counters of these sizes ({PRODUCTS_TEXT}, {TRIED}).",
+    "matmul_fp8": "Sums are promoted to float32 every 512 of the depth, which cuBLASLt's fast accumulation does not "
+    f"do. Version 1, which does not either, is faster than it. No counters ({PRODUCTS_TEXT}, {TRIED}).",
+    "matmul_softmax": "The tensor cores of a cluster wait while it exchanges and stores its rows (by its steps). "
+    f"No counters ({PRODUCTS_TEXT}).",
+}
+"""Why a goal is missed, by what names it in the code."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One goal; `is_met` is None where nothing was measured."""
+
+    name: str
+    goal: str
+    stretch: str
+    reached: str
+    record: str
+    is_met: bool | None
+    is_stretched: bool = False
+    cause: str = ""
+    missing: str = ""
+    """What was not measured of it."""
+
+    def cells(self) -> list[str]:
+        result = "not measured" if self.is_met is None else "met" if self.is_met else "missed"
+        if self.is_met and self.is_stretched:
+            result = "met, and the stretch"
+        if self.missing and self.is_met is not None:
+            result += f"; not measured: {self.missing}"
+        cause = self.cause if self.is_met is False else ""
+        return [self.name, self.goal, self.stretch, self.reached, self.record, result, cause]
+
+
+def table(runs: Mapping[str, Figures], figures: Figures) -> str:
+    """All goals; `runs` are all records by the file below operators/runs, `figures` those of the operators together."""
+    names = ["goal", "on an H200", "stretch", "reached", "record", "result", "cause where missed"]
+    lines = [*_memory_lines(runs, figures), _fused_line(runs, figures), *_eager_line(runs, figures)]
+    return rows(names, [line.cells() for line in [*lines, *_product_lines(runs)]])
+
+
+def _linked(runs: Mapping[str, Figures], holds: Callable[[dict[str, Any]], bool]) -> str:
+    """Links to the records that have such a row, and their GPUs."""
+    names = [name for name, run in runs.items() if any(holds(row) for row in run["rows"])]
+    gpus = dict.fromkeys(runs[name]["machine"]["gpu"] for name in names)
+    return ", ".join([*(f"[{name}](operators/runs/{name})" for name in names), *gpus])
+
+
+def _memory_lines(runs: Mapping[str, Figures], figures: Figures) -> list[Line]:
+    ours, peers = rates_of(figures)
+    relu = ours["relu", "float32", 1 << 28]
+    lines = []
+    for (wanted, lengths), group in groupby(GOALS, key=lambda goal: (goal.tb_per_s, goal.lengths)):
+        goals = list(group)
+        keys = [
+            key
+            for key in ours
+            if any(key[0] in goal.operators and key[1] in goal.elements and goal.fits(key[2]) for goal in goals)
+        ]
+        operators = list(dict.fromkeys(name for goal in goals for name in goal.operators))
+        least = wanted / COPY_H200_TB_PER_S
+        slow = [key for key in keys if ours[key] / relu < least]
+        behind = [key for key in keys if ours[key] < peers[key]]
+        found = [ours[key] for key in keys]
+        lead = 100 - 100 * min(ours[key] / peers[key] for key in keys)
+        reached = (
+            f"{min(found):.2f} to {max(found):.2f} TB/s, {100 * min(found) / relu:.0f} % to "
+            f"{100 * max(found) / relu:.0f} % of ReLU's rate (goal: {100 * least:.0f} %); of {len(keys)} cases "
+            f"{len(slow)} are slower than that, {len(behind)} than a peer"
+            + (f" (by up to {lead:.1f} %)" if behind else "")
+        )
+        stretch = MEMORY_STRETCH[wanted]
+        is_stretched = min(found) / relu >= stretch / COPY_H200_TB_PER_S
+        record = _linked(runs, lambda row, names=operators: row["operator"] in names)  # type: ignore[misc]
+        name = f"{', '.join(operators)}: {lengths}"
+        goal = f"{wanted:g} TB/s, no peer faster"
+        is_met, cause = not slow and not behind, CAUSES.get(wanted, "")
+        lines.append(Line(name, goal, f"{stretch:g} TB/s", reached, record, is_met, is_stretched, cause))
+    return lines
+
+
+def _fused_line(runs: Mapping[str, Figures], figures: Figures) -> Line:
+    times = [two / one for one, two in fused_times(figures).values()]
+    missed = sum(one < FUSED_GOAL for one in times)
+    reached = f"{min(times):.2f} to {max(times):.2f}; {missed} of {len(times)} cases miss it"
+    record = _linked(runs, lambda row: row["operator"] == "layer_norm_softmax")
+    return Line(
+        "layer_norm_softmax, by the two by torch.compile",
+        f"{FUSED_GOAL:g} times as fast",
+        f"{FUSED_STRETCH:g}",
+        reached,
+        record,
+        not missed,
+        min(times) >= FUSED_STRETCH,
+        CAUSES["fused"],
+    )
+
+
+def _eager_line(runs: Mapping[str, Figures], figures: Figures) -> list[Line]:
+    torch_us = next((row["torch_us"] for row in figures["cpu_time"] if row["operator"] == "relu"), None)
+    if torch_us is None:
+        return []
+    ratios = {row["operator"]: row["ours_us"] / torch_us for row in figures["cpu_time"] if "torch_us" in row}
+    reached = f"relu {ratios['relu']:.2f}; all {min(ratios.values()):.2f} to {max(ratios.values()):.2f}"
+    record = ", ".join(
+        f"[{name}](operators/runs/{name}), {run['machine']['gpu']}" for name, run in runs.items() if run.get("cpu_time")
+    )
+    goal = f"{CPU_GOAL:.2f} times torch.relu's"
+    is_met = max(ratios.values()) <= CPU_GOAL
+    return [Line("CPU time of an eager call", goal, "", reached, record, is_met, cause=CAUSES["eager"])]
+
+
+def _product_lines(runs: Mapping[str, Figures]) -> list[Line]:
+    rates = product_rates(list(runs.values()))
+
+    def of(operator: str, element: str, sizes: Sequence[int], variant: str = "") -> list[dict[str, float]]:
+        keys = [(operator, element, (size,) * 3, variant) for size in sizes]
+        return [rates[key] for key in keys if {"ours", "cublas"} <= rates.get(key, {}).keys()]
+
+    def record(operator: str) -> str:
+        return _linked(runs, lambda row: row["operator"] == operator)
+
+    def beside_cublas(name: str, operator: str, found: list[dict[str, float]], goal: float, stretch: float) -> Line:
+        times = [one["ours"] / one["cublas"] for one in found]
+        reached = ", ".join(
+            f"{ratio:.3f} ({one['ours']:.1f} of {one['cublas']:.1f} TFLOP/s)"
+            for ratio, one in zip(times, found, strict=True)
+        )
+        wanted, more = (f"{100 * share:.0f} % of cuBLAS" for share in (goal, stretch))
+        if not times:
+            return Line(name, wanted, more, "", "", None)
+        is_met, is_stretched = min(times) >= goal, min(times) >= stretch
+        return Line(name, wanted, more, reached, record(operator), is_met, is_stretched, CAUSES.get(operator, ""))
+
+    def by_rate(name: str, operator: str, found: list[dict[str, float]], goal: float, stretch: float) -> Line:
+        unit = "TOP/s" if operator == "matmul_int8" else "TFLOP/s"
+        wanted, more = (f"{rate:,.0f} {unit}" for rate in (goal, stretch))
+        if not found:
+            return Line(name, wanted, more, "", "", None)
+        reached = ", ".join(f"{one['ours']:,.1f}" for one in found) + f" {unit}"
+        least = min(one["ours"] for one in found)
+        return Line(name, wanted, more, reached, record(operator), least >= goal, least >= stretch)
+
+    square = (4096, 8192)
+    sgemm = beside_cublas("float32, 4096 and 8192", "matmul", of("matmul", "float32", square), 1.05, 1.05)
+    parts = of("matmul_parts", "float32", square)
+    int8 = of("matmul_int8", "int8", square, "b transposed")
+    fp8 = of("matmul_fp8", "float8_e4m3fn", square, "b transposed")
+    return [
+        replace(sgemm, stretch="57 TFLOP/s", is_stretched=False),
+        by_rate(f"float32 by tensor cores, 4096 and 8192; errors: {PRODUCTS_TEXT}", "matmul_parts", parts, 100, 120),
+        beside_cublas("TF32, 4096 and 8192", "matmul_tf32", of("matmul_tf32", "float32", square), 0.97, 1.0),
+        beside_cublas(
+            "bfloat16, 2048, 4096 and 8192", "matmul_half", of("matmul_half", "bfloat16", (2048, *square)), 0.97, 1.02
+        ),
+        _sustained_line(runs),
+        _ragged_line(runs, record("matmul_half")),
+        beside_cublas("8-bit floats, 4096 and 8192", "matmul_fp8", fp8, 0.95, 1.0),
+        by_rate("8-bit integers, 4096 and 8192", "matmul_int8", int8, 1100, 1350),
+        *_sparse_line(runs, record("matmul_sparse")),
+        *_softmax_line(runs, record("matmul_softmax")),
+    ]
+
+
+def _sustained_line(runs: Mapping[str, Figures]) -> Line:
+    """For two seconds on end, ours and torch in turn; each twice."""
+    found: dict[int, dict[str, list[float]]] = {}
+    records = []
+    for name, run in runs.items():
+        for row in run.get("sustained", []):
+            if row["operator"] == "matmul_half":
+                found.setdefault(row["rows"], {}).setdefault(row["contender"], []).append(row["tflop_per_s"])
+                records.append(f"[{name}](operators/runs/{name}), {run['machine']['gpu']}")
+    times = {size: geometric_mean(one["ours"]) / geometric_mean(one["torch"]) for size, one in found.items()}
+    reached = ", ".join(f"{ratio:.3f} at {size}" for size, ratio in sorted(times.items()))
+    is_met = min(times.values()) >= 0.97 if times else None
+    linked = ", ".join(dict.fromkeys(records))
+    missing = ", ".join(str(size) for size in (2048, 4096, 8192) if size not in times)
+    return Line("bfloat16 for 2 s on end", "97 % of cuBLAS", "102 %", reached, linked, is_met, missing=missing)
+
+
+def _ragged_line(runs: Mapping[str, Figures], record: str) -> Line:
+    times = ragged_times(list(runs.values()))
+    mean, worst = geometric_mean(times.values()), min(times, key=times.__getitem__)
+    below = sum(ratio < 0.85 for ratio in times.values())
+    reached = f"mean {mean:.3f}, worst {times[worst]:.2f} ({' x '.join(map(str, worst))}); {below} below 0.85"
+    goal = "geometric mean 100 % of cuBLAS, worst 85 %"
+    is_met = mean >= 1.0 and not below
+    return Line(
+        f"bfloat16, {len(times)} ragged products", goal, "110 %", reached, record, is_met, mean >= 1.1, CAUSES["ragged"]
+    )
+
+
+def _sparse_line(runs: Mapping[str, Figures], record: str) -> list[Line]:
+    """Beside our dense product in the same run."""
+    rates: dict[str, float] = {}
+    for row in (row for run in runs.values() for row in run["rows"]):
+        is_wanted = row["operator"] == "matmul_sparse" and row["element"] == "bfloat16" and not row.get("transposed")
+        if is_wanted and (row["rows"], row["columns"], row["depth"]) == (8192,) * 3:
+            rates["ours" if row["contender"] == default_version(row) else row["contender"]] = row["tflop_per_s"]
+    if not {"ours", "matmul_half"} <= rates.keys():
+        return []
+    times = rates["ours"] / rates["matmul_half"]
+    reached = f"{times:.2f} ({rates['ours']:.1f} of {rates['matmul_half']:.1f} TFLOP/s)"
+    name, goal = "2:4 sparse bfloat16, 8192", "1.25 times our dense product"
+    return [Line(name, goal, "1.4", reached, record, times >= 1.25, times >= 1.4)]
+
+
+def _softmax_line(runs: Mapping[str, Figures], record: str) -> list[Line]:
+    size = 4096, 4096, 128
+    times_us = [
+        row["median_us"]
+        for run in runs.values()
+        for row in run["rows"]
+        if row["operator"] == "matmul_softmax"
+        and (row["rows"], row["columns"], row["depth"]) == size
+        and row["contender"] == default_version(row)
+    ]
+    name = "product and softmax, 4096 x 4096 x 128"
+    return [
+        Line(name, "25 us", "16 us", f"{time:.1f} us", record, time <= 25, time <= 16, CAUSES["matmul_softmax"])
+        for time in times_us
+    ]
