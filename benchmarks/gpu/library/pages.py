@@ -102,7 +102,7 @@ def page(
         f"# {ladder.name}\n",
         f"`{ladder.formula}`\n",
         f"{_bound(ladder)} `version=N` of the operator in "
-        f"[op.py](../../cuda_ops/library/{ladder.folder}/op.py) runs version N; without it the version "
+        f"[op.py](../../cuda_ops/library/{_folder_of_operator(ladder)}/op.py) runs version N; without it the version "
         "runs that was fastest for such sizes and types. [Terms](terms.md) explains the words of this page, "
         "[add a version](README.md#add-a-version) how to add one.\n",
         "Made by `python -m benchmarks.gpu.library.pages` from "
@@ -125,6 +125,11 @@ def page(
     if code is not None:
         parts += ["## Machine code\n", machine_code.section(ladder, code)]
     return "\n".join(parts)
+
+
+def _folder_of_operator(ladder: Ladder) -> str:
+    """Where its op.py is: a gradient is in that of its operator."""
+    return ladder.folder.removesuffix("_backward")
 
 
 def _text_of_times(ladder: Ladder) -> str:

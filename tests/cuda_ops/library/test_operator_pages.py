@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -18,6 +19,20 @@ MADE = pages.made()
 @pytest.mark.parametrize("name", MADE)
 def test_a_page_is_up_to_date(name: str) -> None:
     assert (pages.PAGES / name).read_text() == MADE[name]
+
+
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+@pytest.mark.parametrize("name", [*(name for name in MADE if name.endswith(".md")), "terms.md"])
+def test_the_links_of_a_page_lead_somewhere(name: str) -> None:
+    page = pages.PAGES / name
+    for path, anchor in LINK.findall(page.read_text()):
+        target = page.parent / path if path else page
+        assert target.exists(), path
+        if anchor:
+            titles = re.findall(r"^#+ (.+)$", target.read_text(), re.MULTILINE)
+            assert anchor in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 def test_every_operator_has_a_page() -> None:
