@@ -115,7 +115,7 @@ class BehaviorConfig(_Strict):
     yellow_decel_mps2: float = Field(3.0, gt=0.0)
     yellow_s: float = Field(2.7, gt=0.0)  # CARLA's 3 s, less the delay of the classification's votes
     stop_sign_wait_s: float = Field(1.0, ge=0.0)
-    stop_sign_zone_m: float = Field(1.0, gt=0.0)
+    stop_sign_zone_m: float = Field(0.5, gt=0.0)
     stop_sign_clearance_m: float = Field(0.8, ge=0.0)  # one whose middle is 4 m away has not stopped at the sign
     yield_speed_mps: float = Field(5.0, gt=0.0)
     off_light_speed_mps: float = Field(6.0, gt=0.0)

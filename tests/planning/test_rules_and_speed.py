@@ -11,6 +11,8 @@ from planning.config import BehaviorConfig, PlanningConfig, SpeedConfig
 from planning.rules import LightMemory, StopMemory, StopPhase, decide_light, decide_stop_sign
 from planning.speed import Leader, SpeedCeiling, StopTarget, backward_pass, integrate_motion
 from planning.speed_kernel import safe_speed
+from scenarios.judging.signals import STOP_NEAR_M
+from tests.planning.closed_loop import CAR
 
 BEHAVIOR = BehaviorConfig()
 SPEED = SpeedConfig()
@@ -113,6 +115,12 @@ def test_unknown_counts_as_red_when_near_and_red_is_remembered() -> None:
     assert decide_light(green, None, 20, 10, 2.0, BEHAVIOR)[1].stop
     red, _ = decide_light(LightMemory(), seen(LightState.RED), 80, 10, 0.0, BEHAVIOR)
     assert decide_light(red, None, 60, 10, 20.0, BEHAVIOR)[1].stop
+
+
+def test_a_stop_counts_wherever_the_ego_may_wait_for_the_sign() -> None:
+    """A sign at the very edge of the junction: the middle of the ego has to be near it, as the Leaderboard judges."""
+    furthest_m = BEHAVIOR.stop_sign_clearance_m + BEHAVIOR.stop_sign_zone_m + 0.5 * CAR.length_m
+    assert furthest_m < STOP_NEAR_M
 
 
 def test_stop_sign_phases() -> None:
