@@ -1,7 +1,7 @@
 """Accuracy of the camera health monitor on recorded drives: false alarms, and injected faults that are noticed.
 
 `python -m benchmarks.health DRIVE/recording.mcap ... --out health.json` runs the monitor alone on the recordings'
-pictures, which are JPEG-compressed, with the recorded speed of the vehicle.
+previews, which are compressed, with the recorded speed of the vehicle.
 """
 
 from __future__ import annotations
@@ -11,19 +11,18 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-import cv2
 import numpy as np
 from mcap.reader import make_reader
 
 from av_core.types import CameraImage, CameraModel, Stamp
 from av_stack.evaluation.health import BROKEN, GOOD, HealthEvaluation, HealthSample
+from av_stack.recording.previews import PreviewReader
 from av_stack.recording.repair import open_recording
 from benchmarks.__main__ import machine
 from perception.health.monitor import Health, HealthMonitor, Response
 
 BREAK_EVERY = 100
 COMPACT_FOV_DEG = 60.0
-JPEG_HEAD = b"\xff\xd8\xff"
 
 
 def main() -> None:
@@ -60,12 +59,11 @@ def _told(path: Path, evaluation: HealthEvaluation, rng: np.random.Generator) ->
 
 def read_samples(path: Path) -> Iterator[HealthSample]:
     """The front camera's pictures with the vehicle's recorded speed."""
-    bgr = None
+    bgr, previews = None, PreviewReader()
     with open_recording(path) as file:
         for _, channel, message in make_reader(file).iter_messages(topics=["/camera/front", "/sensors"]):
             if channel.topic == "/camera/front":
-                jpeg = message.data[message.data.index(JPEG_HEAD) :]
-                bgr = np.asarray(cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR), dtype=np.uint8)
+                bgr = previews.read(message.data)
                 continue
             assert bgr is not None, "the picture of a step is written before its other sensors"
             sensors = json.loads(message.data)

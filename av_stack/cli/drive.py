@@ -93,7 +93,7 @@ def run_command(
         str,
         typer.Option(
             metavar="HOW",
-            help="exact: every picture without loss, for av-stack replay (some 240 MB a minute with one camera); "
+            help="exact: every picture without loss, for av-stack replay (some 220 MB a minute with one camera); "
             "small: all but these pictures; none: neither recording nor video.",
         ),
     ] = "small",

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from av_core.types import LaneLine, Plan, SensorFrame, StepResult, Truth
+from av_core.types import LaneLine, Plan, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.results.constraint_text import describe
 from av_stack.supervisor import late_stages
 from scenarios.judging.judge import Progress
 
 Message = dict[str, Any]
+
+DECIMALS = 3
+"""Of what a message says of other road users. The exact values are in the recording's /replay/truth."""
 
 
 def step_messages(frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> dict[str, Message]:
@@ -82,8 +85,12 @@ def _truth(truth: Truth) -> Message:
         "speed_mps": truth.ego_speed_mps,
         "lights": {signal_id: state.value for signal_id, state in truth.lights.items()},
         "objects": [
-            [thing.track_id, thing.kind.value, thing.x_m, thing.y_m, thing.yaw_rad, *thing.velocity_mps]
+            [thing.track_id, thing.kind.value, *(round(number, DECIMALS) for number in _motion(thing))]
             for thing in truth.objects
         ],
         "collisions": [[event.other_id, event.other, event.impulse_ns] for event in truth.collisions],
     }
+
+
+def _motion(thing: TrackedObject) -> tuple[float, ...]:
+    return (thing.x_m, thing.y_m, thing.yaw_rad, *thing.velocity_mps)

@@ -1,4 +1,7 @@
-"""The recording's topic of a radar: its returns as a point cloud that viewers draw and programs read back exactly."""
+"""The recording's topic of a radar: its returns as a point cloud that viewers draw.
+
+Its numbers are rounded, which halves its size. The exact ones are in /replay/frame.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,21 @@ import numpy as np
 
 from av_core.types import RadarSweep
 
-COLUMNS = ("x", "y", "z", "range_m", "azimuth_rad", "elevation_rad", "range_rate_mps")
-"""Columns of a point, float32 each: the place in the radar's axes, which viewers draw, and a `RadarSweep`'s columns."""
+COLUMNS = ("x", "y", "z", "range_rate_mps")
+"""Columns of a point, float32 each: the place in the radar's axes, m, and the range rate."""
+
+STEPS_PER_UNIT = 32
+"""Numbers are multiples of 1/32 m and m/s: their float32 end in zeros, which are compressed away."""
 
 BYTES = 4  # of a float32
 
 
 def radar_message(sweep: RadarSweep, stamp: messages.Timestamp) -> messages.PointCloud:
     """The sweep as a message in the frame `ego`, with the radar's mount as its pose."""
-    radar, (distance, azimuth, elevation, _) = sweep.radar, sweep.points.T
+    radar, (distance, azimuth, elevation, rate) = sweep.radar, sweep.points.T
     level = distance * np.cos(elevation)
-    place = np.stack([level * np.cos(azimuth), level * np.sin(azimuth), distance * np.sin(elevation)], axis=1)
+    across, up = level * np.sin(azimuth), distance * np.sin(elevation)
+    points = np.stack([level * np.cos(azimuth), across, up, rate], axis=1)
     half = radar.yaw_rad / 2.0
     return messages.PointCloud(
         timestamp=stamp,
@@ -35,5 +42,5 @@ def radar_message(sweep: RadarSweep, stamp: messages.Timestamp) -> messages.Poin
             )
             for i, name in enumerate(COLUMNS)
         ],
-        data=np.hstack([place, sweep.points]).astype("<f4").tobytes(),
+        data=(np.round(STEPS_PER_UNIT * points) / STEPS_PER_UNIT).astype("<f4").tobytes(),
     )

@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import cv2
 import foxglove
 import foxglove.channels as channels
 import foxglove.messages as messages
 import numpy as np
 from foxglove.mcap import MCAPWriteOptions
+from numpy.typing import ArrayLike
 
 from av_core.errors import AvStackError
-from av_core.types import LaneEstimate, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
+from av_core.types import Float, LaneEstimate, Plan, Pose2D, SensorFrame, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import ExactTopics
 from av_stack.recording.json_topics import step_messages
 from av_stack.recording.mcap_file import McapFile
+from av_stack.recording.previews import PreviewWriter
 from av_stack.recording.radar_topic import radar_message
 from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from scenarios.judging.judge import Progress
 
-JPEG_QUALITY = 75
 PLAN_EVERY_POINTS = 2
 """Every so many poses of the plan are written."""
+
+ROUNDING_STEPS = 1 << 10
+"""Coordinates of lines, boxes and the plan are multiples of 1/1024 m, and so are the parts of their quaternions.
+
+Doubles that end in zeros are compressed to less than half. The exact values are in /replay/step.
+"""
 
 COMMIT_EVERY_STEPS = 5
 """Steps between commits: a recording that is cut off lacks at most so many, 0.25 s of a drive."""
@@ -64,7 +71,7 @@ class Recording:
         options = MCAPWriteOptions(compression_level=COMPRESSION_LEVEL)
         self._writer = foxglove.open_mcap(self._file, context=self._context, writer_options=options)
         self._writer.write_metadata("run", {key: str(value) for key, value in metadata.items()})
-        self._cameras: dict[str, channels.CompressedImageChannel] = {}
+        self._cameras: dict[str, tuple[channels.CompressedVideoChannel, PreviewWriter]] = {}
         self._radars: dict[str, channels.PointCloudChannel] = {}
         self._gnss = channels.LocationFixChannel("/gnss", context=self._context)
         self._tf = channels.FrameTransformChannel("/tf", context=self._context)
@@ -125,11 +132,11 @@ class Recording:
         stamp = _stamp(time_ns)
         for name, image in frame.cameras.items():
             if name not in self._cameras:
-                topic = f"/camera/{name}"
-                self._cameras[name] = channels.CompressedImageChannel(topic, context=self._context)
-            _, jpeg = cv2.imencode(".jpg", image.bgr, (cv2.IMWRITE_JPEG_QUALITY, JPEG_QUALITY))
-            picture = messages.CompressedImage(timestamp=stamp, frame_id=name, data=jpeg.tobytes(), format="jpeg")
-            self._cameras[name].log(picture, log_time=time_ns)
+                channel = channels.CompressedVideoChannel(f"/camera/{name}", context=self._context)
+                height_px, width_px = image.bgr.shape[:2]
+                self._cameras[name] = channel, PreviewWriter(name, width_px, height_px)
+            channel, previews = self._cameras[name]
+            channel.log(previews.message(image.bgr, stamp), log_time=time_ns)
         for name, sweep in frame.radars.items():
             if name not in self._radars:
                 self._radars[name] = channels.PointCloudChannel(f"/radar/{name}", context=self._context)
@@ -163,7 +170,7 @@ class Recording:
         self._write_pose(Pose2D(ego.x_m, ego.y_m, ego.yaw_rad), ego.z_m, time_ns)
         lanes = messages.SceneUpdate(deletions=_delete_all(stamp), entities=[_lanes(step.scene.lanes, stamp)])
         self._lanes.log(lanes, log_time=time_ns)
-        boxes = [_box(thing, ego.z_m, stamp) for thing in step.scene.objects]
+        boxes = _boxes(step.scene.objects, ego.z_m, stamp)
         self._scene.log(messages.SceneUpdate(deletions=_delete_all(stamp), entities=boxes), log_time=time_ns)
         self._plan.log(_plan(step.plan, ego.z_m, stamp), log_time=time_ns)
 
@@ -178,13 +185,24 @@ def _stamp(time_ns: int) -> messages.Timestamp:
 
 
 def _yaw_rotation(yaw_rad: float) -> messages.Quaternion:
-    return messages.Quaternion(x=0.0, y=0.0, z=float(np.sin(yaw_rad / 2)), w=float(np.cos(yaw_rad / 2)))
+    return messages.Quaternion(x=0.0, y=0.0, z=math.sin(yaw_rad / 2), w=math.cos(yaw_rad / 2))
 
 
-def _pose(x_m: float, y_m: float, z_m: float, yaw_rad: float) -> messages.Pose:
-    return messages.Pose(
-        position=messages.Vector3(x=float(x_m), y=float(y_m), z=float(z_m)), orientation=_yaw_rotation(yaw_rad)
-    )
+def _rounded(values: Float) -> list[list[float]]:
+    rows: list[list[float]] = (np.round(values * ROUNDING_STEPS) / ROUNDING_STEPS).tolist()
+    return rows
+
+
+def _poses(x_m: ArrayLike, y_m: ArrayLike, z_m: ArrayLike, yaw_rad: ArrayLike) -> list[messages.Pose]:
+    """The poses of N points, rounded."""
+    half = np.asarray(yaw_rad, dtype=np.float64) / 2
+    columns = np.broadcast_arrays(x_m, y_m, z_m, np.sin(half), np.cos(half))
+    return [
+        messages.Pose(
+            position=messages.Vector3(x=x, y=y, z=z), orientation=messages.Quaternion(x=0.0, y=0.0, z=sin, w=cos)
+        )
+        for x, y, z, sin, cos in _rounded(np.stack(columns, axis=1))
+    ]
 
 
 def _delete_all(stamp: messages.Timestamp) -> list[messages.SceneEntityDeletion]:
@@ -197,14 +215,25 @@ def _lanes(lanes: LaneEstimate, stamp: messages.Timestamp) -> messages.SceneEnti
         if line is None:
             continue
         x = np.linspace(line.x_min_m, line.x_max_m, 16, dtype=np.float64)
-        points = [messages.Point3(x=float(a), y=float(b), z=0.0) for a, b in zip(x, line.y_at(x), strict=True)]
+        xy = _rounded(np.column_stack([x, line.y_at(x)]))
+        points = [messages.Point3(x=a, y=b, z=0.0) for a, b in xy]
         lines.append(messages.LinePrimitive(points=points, thickness=0.1, color=LANE_COLOUR))
     return messages.SceneEntity(timestamp=stamp, frame_id="ego", id="lanes", lines=lines)
 
 
-def _box(thing: TrackedObject, ground_z_m: float, stamp: messages.Timestamp) -> messages.SceneEntity:
+def _boxes(things: Sequence[TrackedObject], ground_z_m: float, stamp: messages.Timestamp) -> list[messages.SceneEntity]:
+    poses = _poses(
+        [thing.x_m for thing in things],
+        [thing.y_m for thing in things],
+        [ground_z_m + thing.height_m / 2 for thing in things],
+        [thing.yaw_rad for thing in things],
+    )
+    return [_box(thing, pose, stamp) for thing, pose in zip(things, poses, strict=True)]
+
+
+def _box(thing: TrackedObject, pose: messages.Pose, stamp: messages.Timestamp) -> messages.SceneEntity:
     cube = messages.CubePrimitive(
-        pose=_pose(thing.x_m, thing.y_m, ground_z_m + thing.height_m / 2, thing.yaw_rad),
+        pose=pose,
         size=messages.Vector3(x=thing.length_m, y=thing.width_m, z=thing.height_m),
         color=OBJECT_COLOUR,
     )
@@ -214,6 +243,6 @@ def _box(thing: TrackedObject, ground_z_m: float, stamp: messages.Timestamp) -> 
 
 def _plan(plan: Plan, ground_z_m: float, stamp: messages.Timestamp) -> messages.PosesInFrame:
     path = plan.trajectory.curve
-    rows = range(0, len(path.x_m), PLAN_EVERY_POINTS)
-    poses = [_pose(path.x_m[i], path.y_m[i], ground_z_m, float(path.yaw_rad[i])) for i in rows]
+    rows = slice(None, None, PLAN_EVERY_POINTS)
+    poses = _poses(path.x_m[rows], path.y_m[rows], ground_z_m, path.yaw_rad[rows])
     return messages.PosesInFrame(timestamp=stamp, frame_id="map", poses=poses)

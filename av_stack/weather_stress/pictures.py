@@ -6,22 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
-import numpy as np
 from mcap.reader import make_reader
 
 from av_core.errors import ConfigError
 from av_core.types import CameraModel, Image, SensorFrame, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.overlay import draw_boxes, draw_lanes
+from av_stack.recording.previews import PreviewReader
 from av_stack.recording.repair import open_recording
 from av_stack.replay.perception_scores import StepScore
 from scenarios.judging.judge import Judge
 
 JPEG_QUALITY = 80
 PICTURES = 3
-
-JPEG_START = b"\xff\xd8\xff"
-"""Where the picture begins in a message of the recording; what follows its end does not matter."""
 
 
 def moments(scores: Sequence[StepScore]) -> list[int]:
@@ -54,15 +51,18 @@ def write_recorded(
     recording: Path, steps: Sequence[AgentStep], camera: CameraModel, frames: Sequence[int], folder: Path
 ) -> None:
     """Write the same pictures of a recorded drive, from its previews; `steps` are all steps of the recording."""
+    previews = PreviewReader()
     with open_recording(recording) as file:
         messages = make_reader(file).iter_messages(topics=[f"/camera/{camera.name}"], log_time_order=False)
         for step, (_, _, message) in zip(steps, messages, strict=False):
-            if step.result is not None and step.result.stamp.frame in frames:
-                jpeg = np.frombuffer(message.data[message.data.find(JPEG_START) :], np.uint8)
-                bgr = cv2.imdecode(jpeg, cv2.IMREAD_COLOR)
-                if bgr is None:
-                    raise ConfigError(f"{recording}: a picture of the drive cannot be read")
-                _write(folder / picture_name(step.result.stamp.frame), bgr.astype(np.uint8), camera, step)
+            if step.result is None or step.result.stamp.frame not in frames:
+                previews.skip(message.data)
+                continue
+            bgr = previews.read(message.data)
+            if bgr is None:
+                raise ConfigError(f"{recording}: a picture of the drive cannot be read")
+            picture = bgr[: camera.height_px, : camera.width_px]
+            _write(folder / picture_name(step.result.stamp.frame), picture, camera, step)
 
 
 def _seen(score: StepScore) -> int:

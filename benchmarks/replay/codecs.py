@@ -1,4 +1,4 @@
-"""Size and CPU time of lossless codecs on the pictures of a drive, one thread each, and of the JPEG preview."""
+"""Size and CPU time of lossless codecs on the pictures of a drive, one thread each, of the preview and of JPEG."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ from typing import Any
 
 import av
 import cv2
+import foxglove.messages as messages
 import numpy as np
 from av.video.codeccontext import VideoCodecContext
 
 from av_core.types import Image
 from av_stack.recording.exact.pictures import PictureDecoder, PictureEncoder
 from av_stack.recording.exact.reader import DriveReader
+from av_stack.recording.previews import PreviewReader, PreviewWriter
 
 STILL: dict[str, tuple[str, list[int]]] = {
-    "JPEG, quality 75 (the preview)": (".jpg", [cv2.IMWRITE_JPEG_QUALITY, 75]),
+    "JPEG, quality 75": (".jpg", [cv2.IMWRITE_JPEG_QUALITY, 75]),
     "PNG, level 1": (".png", [cv2.IMWRITE_PNG_COMPRESSION, 1]),
     "WebP, lossless": (".webp", [cv2.IMWRITE_WEBP_QUALITY, 101]),
 }
@@ -33,6 +35,7 @@ VIDEO: dict[str, tuple[str, str, str, dict[str, str]]] = {
 }  # fmt: skip
 """For each its encoder, decoder, pixel format and options."""
 
+PREVIEW = "H.264, libx264 ultrafast, CRF 30 (the preview)"
 CHOSEN = "MagicYUV, median (chosen)"
 
 
@@ -45,6 +48,7 @@ def compare_codecs(path: Path, count: int) -> dict[str, Any]:
     pictures = pictures[len(pictures) // 2 :][:count]
     figures = {name: _still(pictures, end, options) for name, (end, options) in STILL.items()}
     figures |= {name: _video(pictures, *how) for name, how in VIDEO.items()}
+    figures[PREVIEW] = _preview(pictures)
     figures[CHOSEN] = _chosen(pictures)
     height_px, width_px = pictures[0].shape[:2]
     return {"pictures": len(pictures), "size_px": [width_px, height_px], "codecs": figures}
@@ -55,6 +59,21 @@ def _still(pictures: Sequence[Image], end: str, options: list[int]) -> dict[str,
         pictures,
         lambda: [bytes(cv2.imencode(end, picture, options)[1]) for picture in pictures],
         lambda data: [cv2.imdecode(np.frombuffer(one, np.uint8), cv2.IMREAD_COLOR) for one in data],
+        len,
+    )
+
+
+def _preview(pictures: Sequence[Image]) -> dict[str, Any]:
+    height_px, width_px = pictures[0].shape[:2]
+    writer, reader, stamp = (
+        PreviewWriter("front", width_px, height_px),
+        PreviewReader(),
+        messages.Timestamp(sec=0, nsec=0),
+    )
+    return _measured(
+        pictures,
+        lambda: [writer.message(picture, stamp).encode() for picture in pictures],
+        lambda encoded: [reader.read(message) for message in encoded],
         len,
     )
 

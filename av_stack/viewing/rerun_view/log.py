@@ -25,7 +25,6 @@ from av_core.types import (
     Truth,
 )
 from av_stack.recording.json_topics import step_messages
-from av_stack.recording.writer import JPEG_QUALITY
 from av_stack.supervisor import STAGE_DEADLINE_MS
 from av_stack.viewing.rerun_view import entities as names
 from av_stack.viewing.rerun_view.layout import layout
@@ -47,8 +46,7 @@ BRAKING_MPS2 = -1.0
 CAMERA_AHEAD_M = 2.0
 """Points less far ahead of the camera are not drawn in its picture."""
 
-Previews = Mapping[str, bytes]
-"""The cameras' pictures as JPEG, by name."""
+JPEG_QUALITY = 75
 
 Topics = Mapping[str, Mapping[str, Any]]
 """The messages of one step by topic."""
@@ -86,13 +84,13 @@ class RerunLog:
             log(path, rr.SeriesLines(colors=[*lines.values()], names=[*lines]), static=True)
         log(names.STAGES, rr.SeriesLines(names=[*STAGE_DEADLINE_MS]), static=True)
 
-    def log_step(self, seen: DriveStep, previews: Previews | None = None) -> None:
-        """One step; the pictures are the `previews`, or those of its frame."""
+    def log_step(self, seen: DriveStep) -> None:
+        """One step with the pictures of its frame."""
         assert self._drive is not None
         frame, truth, result = seen.frame, seen.truth, seen.step.result
         self._stream.set_time(names.TIME, duration=frame.stamp.time_s)
         self._stream.set_time(names.FRAME, sequence=frame.stamp.frame)
-        self._log_pictures(frame if previews is None else None, previews or {}, result)
+        self._log_pictures(frame, result)
         self._log_truth(truth)
         if result is not None:
             self._log_belief(result, truth.ego_z_m)
@@ -100,13 +98,11 @@ class RerunLog:
         self._log_values(topics, result)
         self._log_states(topics)
 
-    def _log_pictures(self, frame: SensorFrame | None, previews: Previews, result: StepResult | None) -> None:
+    def _log_pictures(self, frame: SensorFrame, result: StepResult | None) -> None:
         assert self._drive is not None
-        if frame is not None:
-            previews = {name: _jpeg(image.bgr) for name, image in frame.cameras.items()}
-        for name, jpeg in previews.items():
+        for name, image in frame.cameras.items():
             path = f"{names.CAMERA}/{name}"
-            self._stream.log(path, rr.EncodedImage(contents=jpeg, media_type="image/jpeg"))
+            self._stream.log(path, rr.EncodedImage(contents=_jpeg(image.bgr), media_type="image/jpeg"))
         if result is None or not self._drive.rig.cameras:
             return
         front = self._drive.rig.cameras[0]

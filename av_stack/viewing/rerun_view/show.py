@@ -51,8 +51,8 @@ def view_recording(path: Path, save: Path | None) -> str | None:
             stream.save(save)
         log = RerunLog(stream)
         log.log_drive(recording.drive)
-        for step, previews in recording.steps():
-            log.log_step(step, previews)
+        for step in recording.steps():
+            log.log_step(step)
             if window is not None:
                 window.check()
         _hand_over(stream, window)
