@@ -3,7 +3,7 @@
 `codecs DRIVE.mcap`: size and time of lossless codecs on the drive's pictures. `cost`: what recording costs the loop of
 a drive. `writing DRIVE.mcap`: CPU time and size of what is written. `speed DRIVE.mcap ...`: size of exactly recorded
 drives, speed of their replay, and whether it is byte-equal. `branches`: whether branches of a drive repeat it to the
-bit.
+bit. `kept`: drive the short drives anew that tests replay, and replace their files; run it in the project's folder.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from benchmarks.__main__ import machine
 from benchmarks.replay.branches import measure_branches
 from benchmarks.replay.codecs import compare_codecs
 from benchmarks.replay.cost import measure_cost
+from benchmarks.replay.kept import FOLDER, make_kept
 from benchmarks.replay.speed import measure_speed
 from benchmarks.replay.writing import measure_writing
 
@@ -35,7 +36,9 @@ def main() -> None:
     branches = what.add_parser("branches")
     branches.add_argument("--seconds", type=float, default=26.0, help="length of the drive (%(default)s)")
     branches.add_argument("--count", type=int, default=10, help="branches without a change (%(default)s)")
-    for each in (codecs, cost, writing, speed, branches):
+    kept = what.add_parser("kept")
+    kept.add_argument("--folder", type=Path, default=FOLDER)
+    for each in (codecs, cost, writing, speed, branches, kept):
         each.add_argument("--out", type=Path)
     arguments = parser.parse_args()
     if arguments.what == "codecs":
@@ -44,6 +47,8 @@ def main() -> None:
         figures = measure_cost(arguments.rounds)
     elif arguments.what == "writing":
         figures = measure_writing(arguments.recording)
+    elif arguments.what == "kept":
+        figures = make_kept(arguments.folder)
     elif arguments.what == "branches":
         figures = measure_branches(arguments.seconds, arguments.count)
     else:
