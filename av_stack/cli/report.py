@@ -13,7 +13,9 @@ from av_stack.interruption import importing
 
 
 def report_command(
-    folder: Annotated[Path, typer.Argument(help="Folder of a drive or of a suite.", metavar="DIR")],
+    folder: Annotated[
+        Path, typer.Argument(help="Folder of a drive, a suite, or a foreign recording's replay.", metavar="DIR")
+    ],
 ) -> None:
     """Make report.html of the files of a drive or a suite, also of one that was cut off or still runs."""
     with importing():
@@ -41,6 +43,17 @@ def write_suite_page(folder: Path) -> bool:
         from av_stack.report.make import write_suite_report
 
         write_suite_report(folder, keep_pages=True)
+
+    return _attempt(write, folder)
+
+
+def write_replay_page(folder: Path) -> bool:
+    """Write the page of a foreign recording's replay; False, and one line on stderr, where that fails."""
+
+    def write() -> None:
+        from av_stack.report.make import write_report
+
+        write_report(folder)
 
     return _attempt(write, folder)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from av_core.errors import ConfigError
 from av_stack.recording.atomic_file import write_atomically
 from av_stack.recording.recorder import EXPLANATION, RECORDING, REPORT, RESULT, THUMBNAIL
+from av_stack.report.replay_page import is_foreign_replay, read_foreign_page
 from av_stack.report.run_page import DriveFiles, read_drive, run_page
 from av_stack.report.suite_data import ATTEMPTS, SUITE, drive_folders, is_suite, read_suite
 from av_stack.report.suite_page import suite_page
@@ -19,14 +20,17 @@ DECISIVE = frozenset(
 
 
 def write_report(folder: Path) -> Path:
-    """Write the page of the drive or suite in `folder`, a suite's also for each of its drives; returns its path.
+    """Write the page of the drive, suite or foreign replay in `folder`, and return its path.
 
-    Raises ConfigError where the folder holds neither, OSError where a page cannot be written.
+    A suite's drives get theirs, too. Raises ConfigError where the folder holds none of them, OSError where a page
+    cannot be written.
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder")
     if is_suite(folder):
         return write_suite_report(folder, keep_pages=False)
+    if is_foreign_replay(folder):
+        return _write(folder, read_foreign_page(folder))
     if not any((folder / name).is_file() for name in (RECORDING, RESULT)):
         raise ConfigError(f"{folder}: neither a drive ({RECORDING}, {RESULT}) nor a suite ({SUITE})")
     return write_run_report(folder)

@@ -9,6 +9,7 @@ from pathlib import Path
 from av_core.errors import ConfigError
 from av_stack.checks import check_maps_folder, check_out_folder
 from av_stack.cli.output import OutcomeError, console, give_up
+from av_stack.cli.report import write_replay_page
 from av_stack.foreign.kinds import Kind
 from av_stack.interruption import importing, set_deadline
 
@@ -61,6 +62,7 @@ def replay_foreign_recording(call: ForeignCall) -> None:
     device, _ = resolve_device(call.device, True)
     source = open_foreign(call.path, call.kind, SourceOptions(call.lens, call.pictures_per_s, call.topics, call.maps))
     done = replay_foreign(source, ForeignOptions(call.out, call.weights, device))
+    write_replay_page(call.out)
     for line in (*done.lines(), f"written to {call.out}"):
         console.print(line, markup=False, highlight=False, soft_wrap=True)
     if done.problem is not None:

@@ -54,6 +54,7 @@ def replay_command(
     weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "cpu",
     report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
+    html: Annotated[Path | None, typer.Option(metavar="FILE", help="Write the report as a page (HTML).")] = None,
     lens: Annotated[
         Path | None, typer.Option(help="Foreign recordings: lens file (YAML) of the camera.", metavar="FILE")
     ] = None,
@@ -115,12 +116,12 @@ def replay_command(
     tolerances = dict(_parse_tolerance(text) for text in tolerance or ())
     if update and reference is None:
         raise ConfigError("--update: needed is --reference FILE, the file to write")
-    for path in (report, reference if update else None):
+    for path in (report, html, reference if update else None):
         check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
     kind = kind_of(drive)
     comparing = {
         "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
-        "--tolerance": tolerance, "--json": report,
+        "--tolerance": tolerance, "--json": report, "--html": html,
     }  # fmt: skip
     of_foreign = {"--lens": lens, "--topics": topics, "--maps": maps, "--fps": fps}
     if branch_at is not None:
@@ -149,6 +150,7 @@ def replay_command(
         from av_stack.replay.compare import Rules
         from av_stack.replay.fields import check_fields
         from av_stack.replay.session import ReplayOptions, replay
+        from av_stack.report.replay_page import replay_page
         from perception.device import resolve_device
 
         check_fields("--ignore", ignore or ())
@@ -159,11 +161,13 @@ def replay_command(
     done = replay(recording, ReplayOptions(modules, is_compared, reference, update, rules, weights, there))
     for line in done.lines():
         console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for path in (report, reference if update else None):
+    for path in (report, html, reference if update else None):
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
     if report is not None:
         write_atomically(report, json.dumps(done.content(), indent=2) + "\n")
+    if html is not None:
+        write_atomically(html, replay_page(done.content()))
     if done.problem is not None:
         raise OutcomeError(done.problem, 1)
     if not done.is_equal:

@@ -15,6 +15,7 @@ from av_stack.foreign.kinds import Kind, kind_of
 from av_stack.foreign.opening import SourceOptions, open_foreign
 from av_stack.foreign.report import ForeignReport
 from av_stack.foreign.session import ForeignOptions, replay_foreign
+from av_stack.report.make import write_report
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
 from tests.av_stack.foreign.clips import dashcam, write_video
 from tests.av_stack.foreign.conftest import PICTURES
@@ -47,6 +48,11 @@ def test_a_video_with_a_lens_file_is_perceived(clip: Path, tmp_path: Path) -> No
     assert 3.2 < left - right < 4.0
     with av.open(str(out / "replay.mp4")) as video:
         assert sum(1 for _ in video.decode(video=0)) == PICTURES
+    page = out / "report.html"
+    assert "<li>localization: no GNSS and no IMU" in page.read_text()
+    page.unlink()
+    assert write_report(out) == page
+    assert 'src="replay.mp4"' in page.read_text()
 
 
 def test_without_a_lens_file_distances_are_said_to_be_uncertain(clip: Path, tmp_path: Path) -> None:

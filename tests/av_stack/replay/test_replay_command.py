@@ -40,10 +40,14 @@ def test_a_difference_ends_in_status_1(drives: Drives, tmp_path: Path) -> None:
 
     path = edited(drives.small, tmp_path / "other.mcap", of(SETUP, changed(DriveSetup, other)))
     arguments = ("replay", str(path), "--only", "control")
-    differing = av_stack(*arguments, "--diff")
+    page = tmp_path / "new" / "page.html"
+    differing = av_stack(*arguments, "--diff", "--html", str(page))
     assert complaint(differing) == f"av-stack: the outputs differ from {path}"
     assert differing.returncode == 1
     assert "command.steer: " in differing.stdout
+    shown = page.read_text()
+    assert "fields that differ: 1<" in shown
+    assert "<td>command.steer</td>" in shown
     assert av_stack(*arguments, "--diff", "--tolerance", "command.steer=1.0").returncode == 0
     assert av_stack(*arguments, "--diff", "--ignore", "command.steer").returncode == 0
     assert av_stack(*arguments).returncode == 0
