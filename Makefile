@@ -1,4 +1,4 @@
-.PHONY: demo smoke test check bench eval experiments check-kernels test-gpu bench-gpu fuzz kill-sweep soak format clean help
+.PHONY: demo smoke test check bench eval tour experiments check-kernels test-gpu bench-gpu fuzz kill-sweep soak format clean help
 .DEFAULT_GOAL := help
 
 OUT ?= out
@@ -57,6 +57,11 @@ eval: ## measure perception against the truth in every weather; Ctrl-C, and it g
 	else \
 		.venv/bin/av-stack eval perception --parts lanes,ranging,health,lights --map city_grid,country_road --out $(OUT)/eval $(EVAL_ARGS); \
 	fi
+
+# TOUR_ARGS="--only drive,replay" runs some of its lines
+tour: ## run the tour of README.md as written; Ctrl-C, and it goes on where it was; statuses in out/tour/tour.json
+	@scripts/setup.sh dev
+	@.venv/bin/python -m benchmarks.tour --out $(OUT)/tour $(TOUR_ARGS)
 
 experiments: ## make the tables of docs/experiments.md from the result files below docs/
 	@scripts/setup.sh dev

@@ -94,7 +94,8 @@ def _differences(fields: Sequence[Mapping[str, Any]]) -> str:
         size = "" if one["size_max"] is None else f"{one['size_max']:.3g}"
         cells = (one["field"], one["steps"], size, f"{first['time_s']:.2f} s", first["there"], first["now"])
         lines.append("<tr>" + "".join(f"<td>{text(cell)}</td>" for cell in cells) + "</tr>")
-    return _card("Differences, the earliest first", f"<table><tr>{head}</tr>{''.join(lines)}</table>")
+    table = f"<table><tr>{head}</tr>{''.join(lines)}</table>"
+    return f'<div class="card wide"><h2>Differences, the earliest first</h2>{table}</div>'
 
 
 def _versions(versions: Mapping[str, Mapping[str, str]]) -> str:
