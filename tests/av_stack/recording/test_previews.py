@@ -84,7 +84,10 @@ def test_pictures_are_read_in_a_row_and_alone() -> None:
     alone, wanted = PreviewReader(), (3, 4, KEYFRAME_EVERY_PICTURES + 7, COUNT - 1)
     for number, message in enumerate(encoded):
         if number in wanted:
-            assert np.array_equal(alone.read(message), expected[number])
+            read, right = alone.read(message), expected[number]
+            assert read is not None
+            assert right is not None
+            assert np.array_equal(read, right)
         else:
             alone.skip(message)
 

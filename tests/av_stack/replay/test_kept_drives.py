@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from av_stack.replay.session import ReplayOptions, ReplayReport, replay
+from av_stack.replay.report import ReplayReport
+from av_stack.replay.session import ReplayOptions, replay
 from benchmarks.replay.kept import FOLDER, KEPT, REFERENCE_EVERY_STEPS, RULES, drive_file, reference_file
 from control.lateral import LateralController
 
