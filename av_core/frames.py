@@ -77,14 +77,14 @@ def geodetic_to_map(latitude_deg: ArrayLike, longitude_deg: ArrayLike, geo: GeoR
 
     Inverse of `carla.Map.transform_to_geolocation` of CARLA 0.9.16: a spherical transverse Mercator projection about
     `geo` (Snyder, Map Projections, USGS PP 1395, eq. 8-1 to 8-3). CARLA applies it to its own y, which points south, so
-    latitude grows towards the south of the map.
+    latitude grows towards the south of the map, unless `geo` is on Earth.
     """
     lat = np.radians(np.asarray(latitude_deg, dtype=np.float64))
     dlon = np.radians(np.asarray(longitude_deg, dtype=np.float64) - geo.longitude_deg)
     scale_m = CARLA_EARTH_RADIUS_M * CARLA_PROJECTION_SCALE
     x = scale_m * np.arctanh(np.cos(lat) * np.sin(dlon))
-    carla_y = scale_m * (np.arctan2(np.tan(lat), np.cos(dlon)) - np.radians(geo.latitude_deg))
-    return np.stack([x, -carla_y], axis=-1)
+    along = scale_m * (np.arctan2(np.tan(lat), np.cos(dlon)) - np.radians(geo.latitude_deg))
+    return np.stack([x, along if geo.is_on_earth else -along], axis=-1)
 
 
 def map_to_geodetic(points: ArrayLike, geo: GeoReference) -> tuple[Float, Float]:
@@ -92,7 +92,8 @@ def map_to_geodetic(points: ArrayLike, geo: GeoReference) -> tuple[Float, Float]
     xy = np.asarray(points, dtype=np.float64)
     scale_m = CARLA_EARTH_RADIUS_M * CARLA_PROJECTION_SCALE
     east = xy[..., 0] / scale_m
-    angle = -xy[..., 1] / scale_m + np.radians(geo.latitude_deg)
+    along = xy[..., 1] if geo.is_on_earth else -xy[..., 1]
+    angle = along / scale_m + np.radians(geo.latitude_deg)
     latitude = np.degrees(np.arcsin(np.sin(angle) / np.cosh(east)))
     longitude = geo.longitude_deg + np.degrees(np.arctan2(np.sinh(east), np.cos(angle)))
     return latitude, longitude

@@ -140,10 +140,14 @@ class Signal:
 
 @dataclass(frozen=True, slots=True)
 class GeoReference:
-    """Latitude and longitude of the map frame's origin."""
+    """Latitude and longitude of the map frame's origin.
+
+    With `is_on_earth` latitude grows with y, to the north; in CARLA 0.9.16 it grows against y.
+    """
 
     latitude_deg: float
     longitude_deg: float
+    is_on_earth: bool = False
 
 
 @dataclass(frozen=True, slots=True)

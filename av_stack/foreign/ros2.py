@@ -54,7 +54,8 @@ class Ros2:
         self._is_placed = not {"GNSS", "IMU"} & self.lacks.keys()
         self.graph: LaneGraph | None = None
         if self._is_placed and first.fix is not None:
-            self.graph = LaneGraph("", {}, (), GeoReference(first.fix.latitude_deg, first.fix.longitude_deg))
+            geo = GeoReference(first.fix.latitude_deg, first.fix.longitude_deg, is_on_earth=True)
+            self.graph = LaneGraph("", {}, (), geo)
         self.pictures_per_s = first.pictures_per_s
         self.optics = optics_for(lens, first.size, path, self._own_lens(first, lens))
         if self._is_placed and "wheels" in self.lacks:

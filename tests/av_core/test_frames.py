@@ -86,6 +86,17 @@ def test_geodetic_round_trip(x: float, y: float, lat: float, lon: float) -> None
     np.testing.assert_allclose(back, [x, y], atol=1e-5)
 
 
+def test_on_earth_north_is_up() -> None:
+    """10 m to the north are 9e-5 degrees; CARLA's maps are upside down."""
+    earth, carla = GeoReference(49.0, 8.0, is_on_earth=True), GeoReference(49.0, 8.0)
+    np.testing.assert_allclose(frames.geodetic_to_map(49.00009, 8.0, earth), [0.0, 10.0], atol=0.05)
+    np.testing.assert_allclose(frames.geodetic_to_map(49.00009, 8.0, carla), [0.0, -10.0], atol=0.05)
+    assert frames.map_to_geodetic([3.0, 10.0], earth)[0] > 49.0
+    np.testing.assert_allclose(
+        frames.geodetic_to_map(*frames.map_to_geodetic([30.0, -70.0], earth), earth), [30.0, -70.0], atol=1e-6
+    )
+
+
 @pytest.mark.parametrize("origin", [(0.0, 0.0), (42.0, 2.0), (-33.5, 151.0)])
 def test_geodetic_agrees_with_the_wheel(data_dir: Path, origin: tuple[float, float]) -> None:
     text = (data_dir / "maps" / "Town02.xodr").read_text()
