@@ -21,6 +21,15 @@ OTHER_BAGS = {
 RECORDING = "recording.mcap"
 """The recording in the folder of a drive."""
 
+COMMA2K19_VIDEO = "video.hevc"
+"""The video in the folder of a segment of comma2k19."""
+
+KITTI_CAMERAS = ("image_02", "image_03", "image_00", "image_01")
+"""The folders of the cameras in a drive of KITTI, the best first: left and right in colour, left and right in grey."""
+
+KITTI_DATA, KITTI_TIMES = "data", "timestamps.txt"
+"""In each of them the folder of the pictures, and the file of their times."""
+
 HEADER_BYTES = 64
 ROS2_PROFILE = b"\x04\x00\x00\x00ros2"
 """The profile in an MCAP's header, after its length."""
@@ -32,6 +41,8 @@ class Kind(Enum):
     PICTURES = "a folder of pictures"
     ROS2 = "a ROS 2 recording"
     CARLA = "a recording of CARLA's recorder"
+    COMMA2K19 = "a segment of comma2k19"
+    KITTI = "a drive of KITTI"
 
 
 def kind_of(path: Path) -> Kind:
@@ -41,10 +52,17 @@ def kind_of(path: Path) -> Kind:
             return Kind.OWN
         if bag_files(path):
             return Kind.ROS2
+        if (path / COMMA2K19_VIDEO).is_file():
+            return Kind.COMMA2K19
+        if any((path / name / KITTI_TIMES).is_file() for name in KITTI_CAMERAS):
+            return Kind.KITTI
         if not pictures_in(path):
             for file in filter(Path.is_file, path.iterdir()):
                 _start_of(file)
-            raise ConfigError(f"{path}: holds no {RECORDING}, no ROS 2 bag in MCAP and no pictures")
+            raise ConfigError(
+                f"{path}: holds no {RECORDING}, no ROS 2 bag in MCAP, no pictures, "
+                f"and is neither {Kind.COMMA2K19.value} nor {Kind.KITTI.value}"
+            )
         return Kind.PICTURES
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")

@@ -41,4 +41,12 @@ def open_foreign(path: Path, kind: Kind, options: SourceOptions) -> ForeignSourc
         from av_stack.foreign.ros2 import Ros2
 
         return Ros2(path, lens, read_topics_file(options.topics))
+    if kind is Kind.COMMA2K19:
+        from av_stack.foreign.comma2k19 import Comma2k19
+
+        return Comma2k19(path, lens)
+    if kind is Kind.KITTI:
+        from av_stack.foreign.kitti import Kitti
+
+        return Kitti(path, lens)
     return Video(path, lens)

@@ -71,6 +71,13 @@ class Video:
         if self.problem is None and last_s < self._told_s - END_TOLERANCE_S - 1.0 / self.pictures_per_s:
             self.problem = f"the video is cut off: it ends at {last_s:.2f} s, and should be {self._told_s:.2f} s long"
 
+    def pictures(self) -> Iterator[Image]:
+        """The pictures alone, in the place of `frames`; `problem` says why they end early, if so."""
+        if self._first is not None:
+            yield self._first[1]
+        for _, bgr in self._pictures:
+            yield bgr
+
     def close(self) -> None:
         self._container.close()
 

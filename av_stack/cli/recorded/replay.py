@@ -24,7 +24,7 @@ def replay_command(
         Path,
         typer.Argument(
             help="recording.mcap of a drive, or the drive's folder; or a foreign recording: a video, a folder of "
-            "pictures, a ROS 2 recording (MCAP), or a .log of CARLA's recorder.",
+            "pictures, a ROS 2 recording (MCAP), a .log of CARLA's recorder, a segment of comma2k19, a drive of KITTI.",
             metavar="DRIVE",
         ),
     ],
