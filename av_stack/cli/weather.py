@@ -54,7 +54,13 @@ def weather_command(
         bool, typer.Option("--looks-only", help="Measure the modules alone, without a drive in each weather.")
     ] = False,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
-    workers: Annotated[int, typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time.")] = 1,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time. Default: 1; with --ray all that fit."),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Drive on the Ray cluster at HOST:PORT, or auto.")
+    ] = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for weather.json, weather.html and all runs.")] = OUT,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in --out; runs that are done stay.")] = False,
 ) -> None:
@@ -77,7 +83,7 @@ def weather_command(
         found = units(_scenarios(scenario), seeds)
         options = Options(maps=maps.resolve() if maps is not None else None)
     kinds = tuple(kind for kind in KINDS if kind == "look" or not looks_only)
-    place = Place(out, workers, options, console, resume, kinds)
+    place = Place(out, workers, options, console, resume, kinds, ray)
     with Study(Path(scenario).stem, found, place) as study:
         content = _search(study, search, found[0], out) if search is not None else _sweep(study, axes, out)
     _write(content, out)

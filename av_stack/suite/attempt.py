@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from av_stack.recording.recorder import RESULT
-from av_stack.suite.job import FILES, Attempt, Job
+from av_stack.suite.job import FILES, Attempt, Job, Work
 from av_stack.suite.verdict import CRASHED, ERROR_PREFIX, verdict
 
 LOG = "run.log"
@@ -35,6 +35,11 @@ def drive(job: Job, arguments: Sequence[str], folder: Path, stop: threading.Even
     `arguments` are options of `av-stack run`.
     """
     return run_command(("run", str(write_table(job, folder)), "--out", str(folder), *arguments), folder, stop)
+
+
+def do_work(work: Work, job: Job, folder: Path, stop: threading.Event) -> Attempt:
+    """As `drive`, with the command of `work` in the place of `run`."""
+    return run_command(work.words(write_table(job, folder), folder), folder, stop)
 
 
 def write_table(job: Job, folder: Path) -> Path:

@@ -66,6 +66,18 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
+class Work:
+    """A command of av-stack in the place of `run`: it reads `file` and the table of the run, and leaves a result."""
+
+    command: str
+    file: Path
+
+    def words(self, table: Path, out: Path) -> tuple[str, ...]:
+        """The command's words."""
+        return (self.command, str(self.file), str(table), "--out", str(out))
+
+
+@dataclass(frozen=True, slots=True)
 class Task:
     """The `number`th attempt at a job, counted from 1 over the life of the suite's folder."""
 

@@ -15,20 +15,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from av_stack.suite.attempt import drive
+from av_stack.suite.attempt import do_work, drive
 from av_stack.suite.fingerprint import differences, machine, version
-from av_stack.suite.job import Attempt, Job, Options
+from av_stack.suite.job import Attempt, Job, Options, Work
 from av_stack.suite.verdict import CRASHED
 
 
 @dataclass(frozen=True, slots=True)
 class NodeTask:
-    """An attempt for any node whose `kind` is this one. `map_file` is (file name, content) of a map of `--maps`."""
+    """An attempt for any node whose `kind` is this one. `map_file` is (file name, content) of a map of `--maps`.
+
+    With `command` that of a `Work` is run instead of a drive; the content of its file comes beside the task.
+    """
 
     job: Job
     options: Options
     kind: Mapping[str, Any]
     map_file: tuple[str, bytes] | None
+    command: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +48,25 @@ def node_kind() -> dict[str, Any]:
     return {"version": version(), "machine": machine()}
 
 
-def drive_on_node(task: NodeTask) -> NodeEnded:
-    """Make the attempt on this node, in a temporary folder."""
+def drive_on_node(task: NodeTask, content: bytes | None = None) -> NodeEnded:
+    """Make the attempt on this node, in a temporary folder; `content` is that of the file of its work."""
     wrong = differences(node_kind(), task.kind)
     if wrong:
         crash = f"node {platform.node()} does not belong to this suite: {'; '.join(wrong[:3])}"
         return NodeEnded(Attempt(CRASHED, crash, 0.0, crash), packed(None))
     with tempfile.TemporaryDirectory(prefix="av-stack-suite-") as name:
-        folder, maps = Path(name) / "run", Path(name) / "maps"
+        folder, maps, file = Path(name) / "run", Path(name) / "maps", Path(name) / "input"
         folder.mkdir()
         maps.mkdir()
         if task.map_file is not None:
             file_name, content = task.map_file
             (maps / file_name).write_bytes(content)
-        options = replace(task.options, maps=maps if task.map_file is not None else None)
-        attempt = drive(task.job, options.arguments(), folder, threading.Event())
+        if task.command is not None and content is not None:
+            file.write_bytes(content)
+            attempt = do_work(Work(task.command, file), task.job, folder, threading.Event())
+        else:
+            options = replace(task.options, maps=maps if task.map_file is not None else None)
+            attempt = drive(task.job, options.arguments(), folder, threading.Event())
         return NodeEnded(attempt, packed(folder))
 
 

@@ -8,19 +8,21 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from av_core.errors import ConfigError, install_hint
 from av_stack.server_process import embedded_map_files
 from av_stack.suite.fingerprint import differences
-from av_stack.suite.job import Attempt, Job, Options, Task
+from av_stack.suite.job import Attempt, Job, Options, Task, Work
 from av_stack.suite.ray_node import NodeEnded, NodeTask, drive_on_node, node_kind, unpack
 from av_stack.suite.verdict import CRASHED
 
 CPUS_PER_RUN = 2
 """CPUs that a run takes of its node: one for the server, one for the client."""
+
+WorkOf = Callable[[Job], Work | None]
 
 LOOK_EVERY_S = 0.5
 SURVEY_TIMEOUT_S = 60.0
@@ -30,16 +32,18 @@ CONNECT_TIMEOUT_S = 5.0
 class RayPool:
     """Runs attempts on the cluster at `address`, at most `workers` at a time; without, as many as the cluster takes.
 
-    Raises ConfigError where Ray is not installed, no cluster answers, or its nodes are not all of one kind.
+    `work_of` tells for a job what is done in the place of a drive, if so; its file is sent to the cluster once. Raises
+    ConfigError where Ray is not installed, no cluster answers, or its nodes are not all of one kind.
     """
 
-    def __init__(self, address: str, workers: int | None, options: Options) -> None:
+    def __init__(self, address: str, workers: int | None, options: Options, work_of: WorkOf = lambda _: None) -> None:
         try:
             import ray
         except ImportError:
             raise ConfigError(f"--ray needs the package ray: {install_hint('ray')}") from None
         refuse_silence(address)
-        self._ray, self._workers, self._options = ray, workers, options
+        self._ray, self._workers, self._options, self._work_of = ray, workers, options, work_of
+        self._sent: dict[Path, Any] = {}
         try:
             ray.init(address=address, log_to_driver=False, logging_level="error")
         except (ConnectionError, RuntimeError, ValueError, ray.exceptions.RayError) as error:
@@ -62,7 +66,10 @@ class RayPool:
         return self._workers or max(1, sum(cpus // CPUS_PER_RUN for _, cpus in self._nodes()))
 
     def submit(self, task: Task, folder: Path) -> None:
-        reference = self._drive.remote(NodeTask(task.job, self._options, self._kind, self._map_file(task.job)))
+        work = self._work_of(task.job)
+        command, content = (work.command, self._content(work.file)) if work is not None else (None, None)
+        node_task = NodeTask(task.job, self._options, self._kind, self._map_file(task.job), command)
+        reference = self._drive.remote(node_task, content)
         self._running[reference] = (task, folder, time.monotonic())
 
     def next_ended(self) -> tuple[Task, Attempt]:
@@ -87,6 +94,12 @@ class RayPool:
         for reference in self._running:
             self._ray.cancel(reference, force=False)
         self._ray.shutdown()
+
+    def _content(self, file: Path) -> Any:
+        """Ray's reference to the content of a file."""
+        if file not in self._sent:
+            self._sent[file] = self._ray.put(file.read_bytes())
+        return self._sent[file]
 
     def _nodes(self) -> list[tuple[str, int]]:
         """Id and CPUs of each node that is alive."""

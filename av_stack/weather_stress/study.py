@@ -20,12 +20,12 @@ from rich.console import Console
 
 from av_core.errors import AvStackError
 from av_stack.recording.recorder import RECORDING
-from av_stack.suite.attempt import drive, read_result, run_command, write_table
+from av_stack.suite.attempt import do_work, drive, read_result
 from av_stack.suite.entries import is_driven
 from av_stack.suite.fingerprint import fingerprint
 from av_stack.suite.folder import SUITE, SuiteFolder
-from av_stack.suite.job import Attempt, Job, Options, Task
-from av_stack.suite.pool import LocalPool
+from av_stack.suite.job import Attempt, Job, Options, Task, Work
+from av_stack.suite.pool import LocalPool, Pool
 from av_stack.suite.progress import SuiteProgress, told_entry
 from av_stack.suite.runner import run_suite
 from av_stack.suite.sources import refuse_if_none_can_start, scenario_jobs, with_map_digests
@@ -74,14 +74,18 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a study's files are and how its runs go: `workers` at a time. `kinds` are those of its runs."""
+    """Where a study's files are and how its runs go: `workers` at a time. `kinds` are those of its runs.
+
+    They go on the Ray cluster at the address `ray`, or else on this machine, one at a time without `workers`.
+    """
 
     out: Path
-    workers: int
+    workers: int | None
     options: Options
     console: Console
     resume: bool
     kinds: tuple[Kind, ...] = KINDS
+    ray: str | None = None
 
 
 class Study:
@@ -91,6 +95,7 @@ class Study:
         self.units, self.name, self.kinds, self._place = units, name, place.kinds, place
         self.measured: dict[tuple[str, Point], Measured] = {}
         self._rounds = 0
+        self._wanted: dict[str, Wanted] = {}
         self._closers = ExitStack()
 
     def __enter__(self) -> Study:
@@ -99,6 +104,8 @@ class Study:
         if not self._place.resume:
             remove_rounds(self._place.out)
         try:
+            self._pool, self._machine = self._opened_pool()
+            self._closers.callback(self._pool.close)
             self._drive_references(jobs)
         except BaseException:
             self._closers.close()
@@ -120,9 +127,9 @@ class Study:
         self._rounds += 1
         jobs = self._jobs(missing)
         folder = self._place.out / f"{ROUND}{self._rounds:02d}"
-        by_name = {job.name: one for job, one in zip(jobs, missing, strict=True)}
+        self._wanted |= {job.name: one for job, one in zip(jobs, missing, strict=True)}
         with ExitStack() as closers:
-            entries = self._run(folder, jobs, by_name, closers)
+            entries = self._run(folder, jobs, closers)
         for job, one in zip(jobs, missing, strict=True):
             take_in(self.at(one.unit, one.point), one.kind, folder / job.name, entries[job.name])
 
@@ -145,7 +152,7 @@ class Study:
 
     def _drive_references(self, jobs: Sequence[Job]) -> None:
         folder = self._place.out / REFERENCE
-        entries = self._run(folder, jobs, {}, self._closers)  # its lock is held until the study ends
+        entries = self._run(folder, jobs, self._closers)  # its lock is held until the study ends
         for unit, job in zip(self.units, jobs, strict=True):
             measured, path = self.at(unit, OWN), folder / job.name
             take_in(measured, "drive", path, entries[job.name])
@@ -157,29 +164,39 @@ class Study:
             write_recorded(path / RECORDING, reference.steps, reference.camera, frames, path)
             measured.folders["look"] = path
 
-    def _run(
-        self, folder: Path, jobs: Sequence[Job], by_name: Mapping[str, Wanted], closers: ExitStack
-    ) -> dict[str, dict[str, Any]]:
+    def _run(self, folder: Path, jobs: Sequence[Job], closers: ExitStack) -> dict[str, dict[str, Any]]:
         """The entries of a suite of these jobs, by name; those that its folder holds already are not run again."""
         title = f"{self.name} {folder.name}"
-        print_of = fingerprint(title, jobs, self._place.options)
+        print_of = fingerprint(title, jobs, self._place.options, self._machine)
         opened = closers.enter_context(SuiteFolder(folder, print_of, jobs, self._place.resume))
-        pool = LocalPool(self._place.workers, partial(self._attempt, by_name))
-        try:
-            done = len(opened.entries())
-            capacity, console = pool.capacity, self._place.console
-            with SuiteProgress(title, len(jobs), done, capacity, console, partial(told, by_name)) as progress:
-                run_suite(opened, pool, progress)
-        finally:
-            pool.close()
+        done = len(opened.entries())
+        capacity, console = self._pool.capacity, self._place.console
+        with SuiteProgress(title, len(jobs), done, capacity, console, partial(told, self._wanted)) as progress:
+            run_suite(opened, self._pool, progress)
         return {job.name: entry for job, entry in zip(jobs, opened.entries(), strict=True)}
 
-    def _attempt(self, by_name: Mapping[str, Wanted], task: Task, folder: Path, stop: Event) -> Attempt:
-        one = by_name.get(task.job.name)
-        if one is None or one.kind == "drive":
+    def _opened_pool(self) -> tuple[Pool, Mapping[str, str] | None]:
+        """Where the runs go, and the machine that it drives on, if it is not this one."""
+        place = self._place
+        if place.ray is None:
+            return LocalPool(place.workers or 1, self._attempt), None
+        from av_stack.suite.ray_pool import RayPool
+
+        cluster = RayPool(place.ray, place.workers, place.options, self._work_of)
+        return cluster, cluster.machine
+
+    def _attempt(self, task: Task, folder: Path, stop: Event) -> Attempt:
+        work = self._work_of(task.job)
+        if work is None:
             return drive(task.job, self._place.options.arguments(), folder, stop)
-        recording, table = self.reference_of(one.unit) / RECORDING, write_table(task.job, folder)
-        return run_command((LOOK_COMMAND, str(recording), str(table), "--out", str(folder)), folder, stop)
+        return do_work(work, task.job, folder, stop)
+
+    def _work_of(self, job: Job) -> Work | None:
+        """What is done in the place of a drive: a look at the recording of the unit's reference drive."""
+        one = self._wanted.get(job.name)
+        if one is None or one.kind == "drive":
+            return None
+        return Work(LOOK_COMMAND, self.reference_of(one.unit) / RECORDING)
 
 
 def take_in(measured: Measured, kind: Kind, folder: Path, entry: Mapping[str, Any]) -> None:

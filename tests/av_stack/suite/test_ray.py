@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+import zipfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 from av_core.errors import ConfigError
-from av_stack.suite.job import Options
-from av_stack.suite.ray_node import packed, unpack
+from av_stack.suite.job import Attempt, Job, Options
+from av_stack.suite.ray_node import NodeTask, drive_on_node, node_kind, packed, unpack
 from av_stack.suite.ray_pool import RayPool
 from benchmarks.suite_kills.cluster import RUNS, TwoNodes
 from benchmarks.suite_kills.processes import Process, children, clients
@@ -89,3 +92,22 @@ def test_the_files_of_a_run_travel_whole(tmp_path: Path) -> None:
     contents = [{p.relative_to(root): p.read_bytes() for p in root.rglob("*") if p.is_file()} for root in (here, there)]
     assert len(contents[0]) == 3
     assert contents[0] == contents[1]
+
+
+def test_the_file_of_a_work_travels_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On the node the command gets a copy of the file, and the run's table."""
+    seen = []
+
+    def fake(words: Sequence[str], folder: Path, _: threading.Event) -> Attempt:
+        command, file, table, option, out = words
+        seen.append((command, Path(file).read_bytes(), Path(table).read_text(), option, Path(out) == folder))
+        (folder / "result.json").write_text("{}")
+        return Attempt("done", None, 0.1)
+
+    monkeypatch.setattr("av_stack.suite.attempt.run_command", fake)
+    job = Job("look", "scenario", "name: look", "city_grid")
+    ended = drive_on_node(NodeTask(job, Options(), node_kind(), None, "weather-look"), b"a recording")
+    assert seen == [("weather-look", b"a recording", "name: look", "--out", True)]
+    assert ended.attempt.crash is None
+    with zipfile.ZipFile(io.BytesIO(ended.files)) as archive:
+        assert "result.json" in archive.namelist()
