@@ -59,10 +59,7 @@ def kind_of(path: Path) -> Kind:
         if not pictures_in(path):
             for file in filter(Path.is_file, path.iterdir()):
                 _start_of(file)
-            raise ConfigError(
-                f"{path}: holds no {RECORDING}, no ROS 2 bag in MCAP, no pictures, "
-                f"and is neither {Kind.COMMA2K19.value} nor {Kind.KITTI.value}"
-            )
+            raise ConfigError(f"{path}: holds no {RECORDING}, no ROS 2 bag in MCAP and no pictures")
         return Kind.PICTURES
     if not path.is_file():
         raise ConfigError(f"{path}: no such file")
