@@ -13,6 +13,9 @@ _HORIZON_S, _STEP_S = 3.0, 0.1
 _STOP_MPS, _STOP_DECEL_MPS2 = 0.5, 2.0
 """Below this target speed the car stops, and brakes at least so much."""
 
+_ACCEL_MAX_MPS2 = 3.0
+"""The plan accelerates by at most this, however far the target is above the speed."""
+
 _SLACK_MPS, _SLACK_SHARE, _SLACK_MAX_MPS = 0.15, 0.1, 0.8
 """The planned speed differs from the measured speed by at most this, more by this share of it, and never by more."""
 
@@ -57,7 +60,7 @@ def plan_along(stamp: Stamp, path_m: Float, speed_mps: float, target_mps: float)
 
 def _motion(time_s: Float, speed_mps: float, target_mps: float) -> tuple[Float, Float]:
     """Speed and acceleration (N,) at the times: at a constant rate to the target, which is then held."""
-    rate = (target_mps - speed_mps) / TARGET_S
+    rate = min((target_mps - speed_mps) / TARGET_S, _ACCEL_MAX_MPS2)
     if target_mps < _STOP_MPS:
         target_mps, rate = 0.0, min(rate, -_STOP_DECEL_MPS2)
     change = rate * time_s
