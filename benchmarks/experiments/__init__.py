@@ -34,7 +34,7 @@ EXPERIMENTS = (
     Experiment("random drives", ("driving/random_drives.json",), drives.both),
     Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
-    Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/unreal_goals.json"), seeing.pictures),
+    Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/heads_goals.json"), seeing.pictures),
     Experiment(
         "weather limits", ("weather/fog_density.json", "weather/sun_altitude_angle.json"), seeing.weather_limits
     ),
