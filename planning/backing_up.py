@@ -1,7 +1,7 @@
-"""How the ego gets out of where it is stuck: it drives a few metres back, the way that it came.
+"""Backs the ego up when it is stuck: it drives a few metres back along the path on which it came.
 
-It is stuck where it waits too close behind what it wants to pass, or on the oncoming lane beside it. A driver who comes
-the other way and has stopped before the ego cannot go on either.
+The ego is stuck when it waits too close behind an obstacle that it wants to pass, or beside it in the oncoming lane. An
+oncoming driver who has stopped in front of the ego cannot go on either.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from av_core.types import EgoState, Float, Prediction, Stamp, TrackedObject
 from planning.local.occupancy import Body
 
 _STUCK_S, _AGAIN_S = 4.0, 6.0
-"""The ego backs up when it has been stuck for the first time, and not again before the second. It gives up where it has
-to stand on the way back for the first time, too: else it would wait for those behind it while the way ahead is free."""
+"""The ego backs up after it has been stuck for the first time, and not again within the second. It also gives up
+after it has stood for the first time on the way back: otherwise it would wait for others behind it while the path
+ahead is free."""
 
 _NEAR_M, _ROOM_M = 3.0, 7.0
-"""A gap ahead that is too small to swing out of; and the gap that the ego makes."""
+"""Gap to the obstacle below which the ego cannot swing out; and the gap that it makes by backing up."""
 
 _IN_LANE_M, _ALONG_RAD = 0.25, 0.08
-"""It goes on until it is so near to its lane's centre, and so little turned."""
+"""The ego backs up until its offset from the lane's centre and its heading error are below these."""
 
 _SHORTEST_M, _LONGEST_M = 1.0, 12.0
-"""It does not back up for less way, nor for more."""
+"""Shortest and longest distance for which the ego backs up."""
 
 _POSE_M, _JUMP_M, _BACKWARDS_MPS = 0.2, 2.0, -0.05
-"""Distance between two remembered poses; poses farther apart are not one drive; and a speed that is backwards."""
+"""Distance between two remembered poses; distance between poses that cannot belong to one drive; and the speed
+below which the ego drives backwards."""
 
 _MARGIN_M, _COMING_MPS, _COMING_M = 1.2, 0.7, 15.0
-"""Distance that stays free to others; someone behind, faster and nearer than this, may be coming: the ego stands."""
+"""Distance kept to others; and the speed and distance from which on a road user behind may be coming, so that the
+ego stands."""
 
 _TOP_MPS, _GAIN_MPS2, _BRAKE_MPS2 = 1.2, 0.6, 0.5
 _STEP_S, _STEPS = 0.25, 17
@@ -41,7 +44,8 @@ _DONE_M = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where the ego stands on its route: beside it, and turned to its left; and the gap to what it wants to pass.
+    """The ego's pose against its route (cross-track error, turn to the left), and the gap to the obstacle that it wants
+    to pass.
 
     It `is_in_their_way` where it reaches into the oncoming lane.
     """
@@ -58,7 +62,7 @@ class Where:
 
 
 class BackingUp:
-    """Remembers the way that the ego came, and since when it is stuck. Call `update` in every step."""
+    """Remembers the path on which the ego came, and since when it is stuck. Call `update` in every step."""
 
     def __init__(self, body: Body) -> None:
         self._body = body
@@ -71,7 +75,7 @@ class BackingUp:
         self._last: tuple[float, float] | None = None
 
     def update(self, ego: EgoState, stamp: Stamp, where: Where, prediction: Prediction) -> Trajectory | None:
-        """The way back, for an ego that is stuck or on that way; else None."""
+        """The trajectory backwards, for an ego that is stuck or backs up already; else None."""
         time_s, here = stamp.time_s, (ego.x_m, ego.y_m)
         moved_m = float(np.hypot(here[0] - self._last[0], here[1] - self._last[1])) if self._last else 0.0
         self._last = here
@@ -129,7 +133,8 @@ class BackingUp:
         return min(max(back_m, _ROOM_M - max(where.room_m, 0.0)), float(way_m[-1]), _LONGEST_M)
 
     def _free_m(self, prediction: Prediction, way_m: float) -> float:
-        """How far of this way back the ego touches nobody, nor comes near, where they are now."""
+        """How far back along this distance the ego neither touches nor comes near a road user, at their present
+        positions."""
         along_m = _along(self._poses)
         poses = np.array(self._poses[::-1])
         reached = np.flatnonzero(along_m <= way_m + _POSE_M)

@@ -19,7 +19,7 @@ from planning.reference_path import Route
 from planning.signals import EgoOnRoute, stop_position_m
 
 STANDING_MPS = 1.0
-"""A vehicle ahead in the ego's direction that is not faster may stop, so that the ego would have to stop behind it."""
+"""Largest speed of a vehicle ahead, in the ego's direction, that may stop so that the ego has to stop behind it."""
 
 _LINE_BEFORE_M = 25.0
 """A stop line belongs to the junction that begins at most this far behind it."""

@@ -22,8 +22,8 @@ _QUEUE_RAD = 0.8
 its rear has not turned as far as the vehicle."""
 
 _JOINS_M = 6.0
-"""A vehicle that turns onto the ego's road drives farther than this along the path within the horizon; it is then one
-to follow, not one to wait for."""
+"""A vehicle that drives farther than this along the path within the horizon turns onto the ego's road: the ego
+follows it instead of waiting for it."""
 
 
 @dataclass(frozen=True, slots=True)

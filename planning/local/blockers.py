@@ -1,4 +1,5 @@
-"""Which road users block the lane for good, so that the ego may pass them instead of waiting behind them.
+"""Finds obstacles: road users that block the lane for good, so that the ego may pass them instead of waiting behind
+them.
 
 A vehicle that waits in a queue before a light, a sign or a junction is not an obstacle. An ego that passed it would
 enter the junction on the wrong side of the road.
@@ -17,40 +18,40 @@ from planning.local.seen_driving import SeenDriving
 from planning.reference_path import Route, RouteSignal
 
 _STANDING_MPS = 0.5
-"""A road user that is slower than this stands."""
+"""Speed below which a road user stands."""
 
 _AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
 """Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green
 light, and where it may wait for traffic at a junction without lights."""
 
 _AFTER_CYCLE_S, _ACROSS_RAD = 60.0, 0.35
-"""The same, a whole cycle of a light, for one that the ego saw driving: the light for which it waits may be behind a
-bend. And for one that stands in a junction, and turned from the ego's path by more than the angle: it waits for others
-there."""
+"""The same time, a whole cycle of a light, for two kinds of vehicles: those that the ego saw driving, since the
+light for which they wait may be behind a bend; and those that stand in a junction, turned from the ego's path by
+more than the angle, since they wait for others there."""
 
 _NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
 """Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
 for a light or a sign; and between two vehicles of one queue."""
 
 _IN_LANE_M = 2.0
-"""A vehicle whose centre is farther from the route than this is in no queue on it."""
+"""Largest distance between the route and the centre of a vehicle in a queue on it."""
 
 _BEHIND_M, _CUT_M = 15.0, 14.0
-"""An obstacle is held in its place from this far behind the ego's origin to this far ahead of it."""
+"""Range behind and ahead of the ego's origin in which the position of an obstacle is held."""
 
 _GONE_AFTER_S = 1.0
-"""An obstacle that should be seen whole, and was not for this time, has gone."""
+"""An obstacle that should be completely in view and was not seen for this time has gone."""
 
 _UNSEEN_S = 20.0
-"""An obstacle before the ego's front that no sensor saw for this time has gone, too: it may be a radar's ghost that has
-ended. Beside the ego, no sensor sees what stands there."""
+"""An obstacle ahead of the ego's front that no sensor saw for this time has gone, too: it may have been a radar's
+ghost. Obstacles beside the ego are kept, since no sensor sees them there."""
 
 _ELSEWHERE_M = 8.0
-"""A track so far from the place of its obstacle is none of that obstacle any more."""
+"""A track farther than this from the held position of its obstacle belongs to another object."""
 
 _SLOW_MPS, _SIDEWAYS_M = 6.0, 0.5
-"""A bicycle that is slower than this is passed while it moves, unless it moves sideways by this distance in a second:
-then it crosses."""
+"""Speed below which a bicycle is passed while it rides; and its sideways motion in a second from which on it
+crosses the road instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,7 @@ class Blockers:
         ego_s_m: float,
         time_s: float,
     ) -> Standing:
-        """Who may be passed, and who soon may be."""
+        """The road users that may be passed now, and those that may be passed soon."""
         since: dict[int, float] = {}
         found, across, queue_s_m = set[int](), set[int](), float("inf")
         drove = self._seen_driving.update(ways, ego_s_m, time_s)
@@ -142,7 +143,7 @@ class FrontView:
 
 
 class PassedObstacles:
-    """Holds the obstacles beside the ego where they were last seen whole.
+    """Holds the obstacles beside the ego at the positions where they were last completely in view.
 
     A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
     `view` should show and does not has gone, and so has one before the ego's front, `front_m` from its origin, whose
@@ -186,7 +187,7 @@ class PassedObstacles:
         return math.hypot(float(way.s_m[0] - held.s_m[0]), float(way.d_m[0] - held.d_m[0])) < _ELSEWHERE_M
 
     def hold(self, ways: Sequence[OnRoad], obstacles: frozenset[int]) -> None:
-        """Take the places of what stands among `ways` and is one of `obstacles`."""
+        """Store the positions of those of `ways` that stand and are among `obstacles`."""
         for way in ways:
             if way.one.item.track_id in obstacles and not way.is_moving:
                 self._held.setdefault(way.one.item.track_id, way)

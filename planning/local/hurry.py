@@ -1,6 +1,7 @@
 """Recognises vehicles in a hurry behind the ego, such as emergency vehicles, by their motion alone.
 
-Pure functions: the road users behind the ego and a memory in, the new memory out. `making_room` says what the ego does.
+Pure functions: they take the road users behind the ego and a memory, and return the new memory. `making_room` decides
+what the ego does.
 """
 
 from __future__ import annotations
@@ -16,32 +17,34 @@ _IN_LANE_M = 1.8
 """Largest offset from the ego's path of a vehicle in its lane: half a lane."""
 
 _OVER_LIMIT_MPS, _CLOSING_MPS = 6.0, 7.0
-"""A vehicle in a hurry is faster than the limit by the first, and than the ego by the second. Traffic drives at most a
-fifth above the limit: that is less in towns, and on motorways it closes in slowly. A radar is right to 0.5 m/s."""
+"""Least speed of a vehicle in a hurry above the speed limit, and above the ego's speed. Normal traffic exceeds the
+limit by a fifth at most: in towns this is less than the first, and on motorways such traffic closes in slowly. A
+radar's speed is right to 0.5 m/s."""
 
 _COMES_S = 6.0
-"""It is near when it would be at the ego after this time: what the ego needs to change lanes, and 2 s."""
+"""Largest time until such a vehicle reaches the ego: the time for a lane change, and 2 s."""
 
 _SURE_S = 0.3
-"""It is believed after this time. A radar's ghost is not so steady in place and speed."""
+"""Time after which the vehicle is confirmed. A radar's ghost is not so steady in position and speed."""
 
 _PRESSING_M, _STILL_CLOSING_MPS = 30.0, 1.0
-"""A vehicle that was in a hurry still is while it is so near behind the ego, or this much faster: it has to brake."""
+"""A confirmed vehicle stays in a hurry while it is within this distance behind the ego, or this much faster than
+the ego: it may have to brake."""
 
 _PASSED_M = 6.0
-"""Its middle is so far ahead of the ego's origin when it has passed."""
+"""The vehicle has passed when its centre is this far ahead of the ego's origin."""
 
 _UNSEEN_S, _CALM_S, _LONGEST_S = 2.0, 4.0, 30.0
-"""The ego forgets it when it was not seen for the first time, was neither fast nor near for the second, or is still
-behind the ego after the third."""
+"""The ego forgets the vehicle when it was not seen for the first time, was neither fast nor near for the second,
+or is still behind the ego after the third."""
 
 _SAME_M, _SAME_SHARE = 8.0, 0.03
-"""A new track so near to where a lost one should be is the same vehicle; across the road half a lane, and this share of
-its distance, since a radar's error there grows with it.
+"""A new track within this distance of the expected position of a lost track is the same vehicle. Across the road the
+limit is half a lane and this share of the vehicle's distance, since a radar's lateral error grows with the distance.
 """
 
 _BEHIND_M = 130.0
-"""Farther than the radars see."""
+"""Distance behind the ego up to which vehicles are considered: farther than the radars see."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,8 @@ class Follower:
 
 @dataclass(frozen=True, slots=True)
 class _Hurried:
-    """A vehicle that is fast since `since_s`, was last seen at `seen_s`, and last fast or near at `pressed_s`."""
+    """A vehicle that has been fast since `since_s`; it was last seen at `seen_s`, and last fast or near at
+    `pressed_s`."""
 
     last: Follower
     since_s: float

@@ -1,4 +1,4 @@
-"""How far aside the ego drives, within its lane, from vehicles that stand beside its way: their doors may open.
+"""How far the ego moves aside, within its lane, from vehicles that stand beside its path: their doors may open.
 
 A door reaches 1 m out of a car's side. Where its lane has room, the ego keeps more than that from what stands beside
 it; nothing else of its driving changes.
@@ -18,25 +18,26 @@ _DOOR_M = 1.2
 """Distance that the ego keeps from a vehicle that stands, where its lane has room."""
 
 _NEAREST_M = 0.35
-"""What stands nearer than this to the way of an ego in the middle of its lane has to be passed, by a search."""
+"""Distance to the path of an ego in the middle of its lane below which a standing vehicle needs a search for a
+path around it."""
 
 _EDGE_M = 0.1
 """Distance that is left between the ego's body and the edge of its lane."""
 
 _MOST_M = 0.8
-"""The ego leaves the middle of its lane by this at most."""
+"""Largest offset from the middle of the lane."""
 
 _LEAST_M = 0.1
-"""It stays in the middle for less than this."""
+"""Smallest offset for which the ego leaves the middle of the lane."""
 
 _BEHIND_M = 10.0
-"""What is farther behind the ego's rear does not count: no farther behind is it a reason for a search either."""
+"""Distance behind the ego's rear up to which vehicles count; the search uses the same distance."""
 
 _BESIDE_M = 2.0
-"""The ego is aside from so far before a vehicle to so far behind it."""
+"""Distance before and behind a vehicle over which the ego keeps aside."""
 
 _RAMP_S, _RAMP_MIN_M = 2.0, 12.0
-"""It moves aside in this time, and at least this distance."""
+"""The ego moves aside over this time, and over at least this distance."""
 
 
 def beside_way(ways: Sequence[OnRoad], standing: frozenset[int], ego: EgoOnRoad, body: Body) -> list[OnRoad]:

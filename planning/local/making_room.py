@@ -22,41 +22,43 @@ from planning.local.lattice import (
 )
 
 _CLEAR_M, _CLEAR_BEFORE_M = 3.0, 2.6
-"""The ego has left its lane when it is so far from the lane's middle: half its width, half a van's, and 0.9 m. A way
-that was found before, and has been smoothed since, may keep less than that.
+"""Offset from the lane's centre at which the ego has left its lane (half its width, half a van's, and 0.9 m): for a new
+path, and for a path of an earlier step, which has been smoothed since.
 """
 
 _LEAVES_S, _ASIDE_MPS = 1.5, 0.8
-"""It has to have left after this time, and the time that the rest of the way takes at this speed aside."""
+"""Time in which a path has to leave the lane: the first, plus the time for the remaining offset at this lateral
+speed."""
 
 _LATE_S = 2.0
-"""A way that was found before may leave so much later."""
+"""A path of an earlier step may leave this much later."""
 
 _STAYS_S, _STAYED_S = (8.0, 4.0), 2.0
-"""Times for which a new way stays out of the lane, the first that is possible before a junction; and what is left of it
-when another way is looked for. In between, the ego keeps its way and its speed.
+"""Times for which a new path stays out of the lane (the first one that is possible before a junction is used), and the
+remaining time at which another path is searched. In between, the ego keeps its path and its speed.
 """
 
 _SEEN_OUT_M, _KEPT_M = 60.0, 25.0
-"""The ego has to be out of the lane so far before the end of what the search looks at: on a new way, and on one that
-was found before.
+"""Distance before the end of the search's range at which the ego has to be out of the lane: for a new path, and for a
+path of an earlier step.
 """
 
 _FASTER_MPS = 6.0
-"""By so much it may speed up until then: no way may reach the end of what is looked at before it has to be out."""
+"""Largest gain of speed assumed until then, so that no path reaches the end of the range before it has to be out."""
 
 _EDGE_M = 0.2
-"""Distance that is left between its body and the edge of its lane."""
+"""Distance between the ego's body and the edge of its lane."""
 
 _SHIFT_M = 15.0
-"""Distance in which it moves to the edge of its lane."""
+"""Distance in which the ego moves to the edge of its lane."""
 
 SLOW_SHARE = 0.6
-"""Share of the limit that it drives at the edge, so that the other one is past it sooner, or a gap beside it comes."""
+"""Ego speed at the edge as a fraction of the speed limit, so that the other vehicle passes sooner, or a gap beside
+it opens."""
 
 
 class Side(IntEnum):
-    """Where the ego goes: values are signs of offsets."""
+    """The side to which the ego leaves its lane; values are the signs of offsets."""
 
     RIGHT = -1
     LEFT = 1
@@ -64,22 +66,23 @@ class Side(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Leaving:
-    """How a new way leaves the lane: on which side, and for how long."""
+    """How a new path leaves the lane: on which side, and for how long."""
 
     side: Side
     stays_s: float
 
 
 def ways_to_leave(offset_m: float) -> list[Leaving]:
-    """In the order in which they are tried: on the side on which the ego is already, else first on the right."""
+    """The ways to leave the lane, in the order in which they are tried: first on the side on which the ego is
+    already, else on the right."""
     sides = (Side.LEFT, Side.RIGHT) if offset_m > COLUMN_M else (Side.RIGHT, Side.LEFT)
     return [Leaving(side, stays_s) for stays_s in _STAYS_S for side in sides]
 
 
 def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Leaving | None = None) -> RoadCells:
-    """`cells` in which every way leaves the lane soon, and no way uses an oncoming lane.
+    """`cells` in which every path leaves the lane soon, and no path uses an oncoming lane.
 
-    The ego is at `offset_m` from the lane's middle. `leaving` is None for a way that was found before. The
+    The ego is at `offset_m` from the lane's middle. `leaving` is None for a path of an earlier step. The
     arrays of `cells` are changed.
     """
     offset = (np.arange(COLUMNS) - CENTRE) * COLUMN_M + cells.shift_m[:, None]
@@ -98,7 +101,8 @@ def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Lea
 
 
 def along_edge(s_m: Float, offset_m: float, right_m: Float, half_width_m: float) -> Float:
-    """Offsets at `s_m` (N,) of a way that begins at `offset_m` and leads to the edge of the lane, `right_m` (N,)."""
+    """Offsets at `s_m` (N,) of a path that begins at `offset_m` and leads to the right edge of the lane, `right_m`
+    (N,)."""
     edge_m = np.minimum(right_m + half_width_m + _EDGE_M, 0.0)
     share = np.clip((s_m - s_m[0]) / _SHIFT_M, 0.0, 1.0)
     return np.asarray(offset_m + share * (edge_m - offset_m))

@@ -22,7 +22,7 @@ from planning.local.lattice import AT_END, COLUMN_M, DURING, LAYERS, STEP_S
 class Gaps:
     """Distances that the ego keeps: along the road, beside a vehicle, and beside a pedestrian or a bicycle.
 
-    `times` is the share of the times by which a moving road user may be early or late.
+    `times` scales the times by which a moving road user may be early or late.
     """
 
     ahead_m: float
@@ -44,10 +44,11 @@ _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 """Growth of these distances with the predicted time, for road users that move."""
 
 _SLOPE_MAX = 0.2
-"""The ego is turned by this at most: a steeper path of the search is smoothed before it is driven."""
+"""Largest turn of the ego, as lateral per longitudinal distance: a steeper path of the search is smoothed before
+it is driven."""
 
 SLOW_MPS = 5.0
-"""A slower ego turns more on its way aside, while others pass it."""
+"""Speed below which the ego turns more when it moves aside, while others pass it."""
 
 _BESIDE_SLOW = 0.5
 """Share of a step of the search before its end, in which a slow ego must not meet those that pass it."""
@@ -58,10 +59,10 @@ _AGAINST_M = 0.5
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE, ObjectKind.MOTORCYCLE)
 
 _EARLY_S, _LATE_S = 0.5, 1.0
-"""A moving road user may be somewhere so much earlier than predicted, or so much later."""
+"""Largest times by which a moving road user may be earlier, or later, than predicted."""
 
 _EARLY_PER_S, _LATE_PER_S = 0.2, 0.3
-"""Growth of these times with the predicted time: where it is now is known."""
+"""Growth of these times per second of prediction, since the present position is known."""
 
 TIMES_S = np.arange(LAYERS + 1, dtype=np.float64) * STEP_S
 
@@ -78,7 +79,7 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class OnRoad:
-    """One predicted way of a road user in coordinates of the route, (LAYERS + 1,) for the times of the layers.
+    """One predicted motion of a road user in route coordinates, (LAYERS + 1,) for the times of the layers.
 
     `half_s_m` and `half_d_m` are half its extent along and across the route.
     """
@@ -127,7 +128,8 @@ def is_in_line(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:
 
 
 def on_road(curve: Curve, prediction: Prediction) -> list[OnRoad]:
-    """Every way of every road user, projected on the part of a route; beyond the predicted time it goes on as before.
+    """Every predicted motion of every road user, projected on the part of a route; beyond the predicted time it goes on
+    as before.
 
     A road user that stands has one way, its place. Ways that are not finite are left out.
     """
@@ -168,7 +170,8 @@ def _at_layers(values: Float, times_s: Float, *, goes_on: bool) -> Float:
 def take_cells(
     blocked: NDArray[np.uint8], start: EgoOnRoad, shift_m: Float, others: list[OnRoad], body: Body, gaps: Gaps
 ) -> None:
-    """Mark in `blocked` (LAYERS, CELLS, COLUMNS) what `others` take; cell 0 is at the ego's `start` on the route.
+    """Mark in `blocked` (LAYERS, CELLS, COLUMNS) the cells that `others` occupy; cell 0 is at the ego's `start` on the
+    route.
 
     The first layer begins when the ego is there.
 

@@ -1,4 +1,4 @@
-"""How the ego leaves the side of the road, such as a parking space: it looks, and waits for a gap.
+"""How the ego leaves the side of the road, such as a parking space: it observes traffic, and waits for a gap.
 
 The gap itself is found by the search of the local path (`path_planner`).
 """
@@ -11,14 +11,14 @@ from planning.local.road import RoadLayout
 from planning.reference_path import Route
 
 _LOOKS_S, _IN_LANE_M, _STANDS_MPS = 2.0, 1.0, 0.5
-"""An ego that stands beside the road first looks for so long who comes; it has pulled out when it is so near to its
-lane's centre; and it stands below this speed."""
+"""Time for which an ego beside the road observes traffic before it starts; distance to its lane's centre at which
+it has pulled out; and speed below which it stands."""
 
 _ACROSS_M = 0.8
-"""An ego that reaches so far into its lane from the side of the road goes on: there it would be in the way."""
+"""An ego that reaches this far into its lane from the side of the road goes on, since it would block others there."""
 
 _HALTING_MPS2 = 4.0
-"""An ego that gives its start up brakes like this."""
+"""Deceleration of an ego that gives up its start."""
 
 
 class PullingOut:

@@ -1,4 +1,5 @@
-"""What the search knows of the road ahead: where the ego may be, and which of it others take."""
+"""Builds the input of the path search: which cells of the road ahead the ego may use, and when other road users
+occupy them."""
 
 from __future__ import annotations
 
@@ -28,30 +29,30 @@ from planning.local.road import Beside, RoadLayout
 from planning.reference_path import Route
 
 _ROOM_M, _SLOW_MPS, _MORE_ROOM_S = 11.0, 14.0, 2.5
-"""Gap behind a standing obstacle that the ego needs to steer around it. On a road with a higher limit than the speed it
-needs more, by the excess times the time: it gains speed in it, since those on the next lane are fast.
+"""Gap behind a standing obstacle that the ego needs to steer around it. On a road with a higher limit than the speed,
+the gap grows by the excess times the time: the ego accelerates in it, since traffic on the next lane is fast.
 """
 
 _BEFORE_M, _AFTER_M = 50.0, 35.0
-"""The lanes beside the ego's may be used from this far before an obstacle to this far behind it."""
+"""Distance before and behind an obstacle within which the lanes beside the ego's may be used."""
 
 _LATERAL_MPS2 = 3.0
 """Lateral acceleration on a path around something, as on a bend of the road."""
 
 _BEFORE_S = 6.0
-"""A lane in the ego's direction may be used so long before the obstacle, at the speed limit."""
+"""Time before an obstacle, at the speed limit, from which on a lane in the ego's direction may be used."""
 
 _ROADSIDE_CELLS = 40
 """Metres in which an ego that pulls out may still be beside its lane."""
 
 _STAYS_M = 0.5
-"""An ego beside the road should not stand farther ahead than this."""
+"""Distance ahead beyond which an ego beside the road should not stand."""
 
 _SEEN_M = 100.0
-"""Distance to which the ego sees oncoming vehicles. Beyond it, one may come at the speed limit."""
+"""Distance to which the ego sees oncoming vehicles. Beyond it, a vehicle may come at the speed limit."""
 
 _THEIR_BRAKING_MPS2, _THEIR_RESPONSE_S = 4.0, 1.0
-"""An oncoming driver who sees the ego brakes like this."""
+"""Deceleration and reaction time of an oncoming driver who sees the ego."""
 
 
 def room_to_pass_m(limit_mps: float) -> float:

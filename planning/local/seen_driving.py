@@ -19,10 +19,10 @@ _NEAR_M, _IN_LANE_M = 35.0, 2.0
 not exact enough: a parked vehicle may seem to move."""
 
 _DROVE_M, _DRIVING_MPS = 8.0, 1.0
-"""A vehicle counts as driving once it got on by this way, and is faster than this."""
+"""Distance that a vehicle has to move, and speed that it has to exceed, to count as driving."""
 
 _SAME_M, _LOST_S = 4.0, 2.0
-"""A new track is the vehicle of another that was so near to it and was seen within this time."""
+"""Largest distance and time between a lost track and a new track of the same vehicle."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""How an ego that stands close behind an obstacle gets past it: it swings out, as tightly as it can steer.
+"""Paths for an ego that stands close behind an obstacle: it swings out as tightly as it can steer.
 
 The search (`lattice`) moves the ego aside in steps, and keeps its body parallel to the road. For that it needs a gap of
 some 8 m. An ego that is turned needs 3 m. Here its path is two arcs, and its turned body is checked against the
@@ -22,7 +22,7 @@ _POINT_M = 0.25
 """Distance between two points of a path."""
 
 _TURN_MAX_RAD = 0.9
-"""The ego turns away from the road by this at most."""
+"""Largest angle between the ego and the road."""
 
 _ASIDE_M = (2.0, 2.5, 3.0, 3.5)
 """Offsets that are tried, to each side."""
@@ -31,10 +31,11 @@ _EDGE_M = 0.2
 """Distance that the ego's body keeps from the far edge of the lane beside."""
 
 _EVERY = 5
-"""Steps from one look for such a path to the next."""
+"""Steps between two searches for such a path."""
 
 _BEYOND_M, _RETURN_M = 2.0, 25.0
-"""The ego keeps its offset until its rear is so far beyond the obstacles; and the way in which it returns then."""
+"""Distance of the ego's rear beyond the obstacles up to which it keeps its offset; and the distance over which it
+then returns."""
 
 _MARGIN_M, _PARALLEL_M = 0.3, 0.45
 """Distances that are left to an obstacle while the ego turns, and beside it."""

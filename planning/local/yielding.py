@@ -14,33 +14,34 @@ from planning.local.lattice import STEP_S
 from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, OnRoad, is_in_line
 
 YIELD_MPS2 = 3.0
-"""An oncoming driver brakes like this for an ego in the own lane."""
+"""Deceleration of an oncoming driver for an ego in this driver's lane."""
 
 _RESPONSE_S, _UNSEEN_S = 1.0, 1.0
-"""The driver's time to respond; and the time until an ego that is still in its lane is seen to leave it."""
+"""Reaction time of the oncoming driver; and the time until this driver sees that an ego leaves its lane."""
 
 _OUT_M = 1.0
-"""From this offset on, the ego is seen to be out of its lane."""
+"""Offset from which on others see that the ego is out of its lane."""
 
 _FOLLOWER_MPS2, _IMPATIENT_MPS2, _FOLLOWER_MPS = 2.0, 3.0, 3.0
-"""A driver on a lane in the ego's direction brakes like this for an ego that pulls out before it; for one without any
-patience like that; and down to this speed, as the ego gets faster meanwhile."""
+"""Deceleration of a driver from behind for an ego that pulls out ahead of it; the same for an ego without any
+patience; and the speed down to which this driver brakes, since the ego accelerates meanwhile."""
 
 _PULLS_OUT_S, _FOLLOWER_RESPONSE_S = 1.5, 0.5
-"""Time in which an ego that starts gets so far aside that those behind it respond; and their time to respond."""
+"""Time in which an ego that starts moves far enough aside for drivers behind it to react; and their reaction time."""
 
 
 def with_yielding(ways: list[OnRoad], ego: EgoOnRoad, body: Body, brakes_mps2: float = YIELD_MPS2) -> list[OnRoad]:
-    """`ways` where each oncoming vehicle that can stop before the ego brakes for it.
+    """`ways` in which each oncoming vehicle brakes for the ego if it can stop in front of it.
 
-    One that comes nearer without braking can soon no longer stop, and is then taken to drive on.
+    A vehicle that comes nearer without braking can soon no longer stop, and is then assumed to drive on.
     """
     response_s = _RESPONSE_S + (_UNSEEN_S if abs(ego.offset_m) < _OUT_M else 0.0)
     return [_yielding(way, ego.s_m + body.front_m, brakes_mps2, response_s) for way in ways]
 
 
 def _yielding(way: OnRoad, ego_front_m: float, brakes_mps2: float, response_s: float) -> OnRoad:
-    """The way of one who brakes before the ego's front, if it comes towards the ego and can stop there."""
+    """The motion of a road user that brakes before the ego's front, if it comes towards the ego and can stop
+    there."""
     speed_mps = float(way.s_m[0] - way.s_m[1]) / STEP_S
     if not way.is_moving or speed_mps <= 0.0:
         return way
@@ -54,10 +55,10 @@ def _yielding(way: OnRoad, ego_front_m: float, brakes_mps2: float, response_s: f
 
 
 def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body, seen: float) -> list[OnRoad]:
-    """`ways` where each vehicle that comes from behind on another lane slows down for the ego that pulls out.
+    """`ways` in which each vehicle from behind on another lane slows down for the ego that pulls out.
 
-    That is one behind the ego's front, faster than the ego, and not on the ego's own lane. `seen` is the share, from 0
-    to 1, of the way aside on which such a driver sees that the ego pulls out.
+    These are the vehicles behind the ego's front that are faster than the ego and not on its lane. `seen` (0 to 1) is
+    how far the ego has moved aside, as a fraction of the offset at which such a driver sees that it pulls out.
     """
     response_s = _FOLLOWER_RESPONSE_S + _PULLS_OUT_S * (1.0 - min(max(seen, 0.0), 1.0))
     brakes_mps2 = _FOLLOWER_MPS2 + ego.impatience * (_IMPATIENT_MPS2 - _FOLLOWER_MPS2)
@@ -65,7 +66,7 @@ def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body, seen:
 
 
 def _slowing(way: OnRoad, ego: EgoOnRoad, body: Body, brakes_mps2: float, response_s: float) -> OnRoad:
-    """The way of one who slows down behind the ego's front, if it comes from behind beside the ego."""
+    """The motion of a road user that slows down behind the ego's front, if it comes from behind on another lane."""
     speed_mps = float(way.s_m[1] - way.s_m[0]) / STEP_S
     slower_mps = max(_FOLLOWER_MPS, ego.speed_mps)
     front_s_m = float(way.s_m[0] + way.half_s_m[0])

@@ -35,8 +35,8 @@ from planning.traffic.right_of_way import has_priority
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
 _CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
-"""A vehicle that is faster, and has less than this share of its speed in the ego's direction, comes or crosses; and how
-far from the ego's front it must leave the path."""
+"""A vehicle faster than the first, with less than this share of its speed in the ego's direction, is oncoming or
+crossing. The last is the distance to the ego's front at which it has to leave the path."""
 
 _WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 1.6, 5.0, 10.0
 """A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with

@@ -1,4 +1,4 @@
-"""Whether the ego goes before or behind a road user that crosses its way, or waits for it."""
+"""Decides whether the ego goes before or behind a road user that crosses its path, or waits for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from planning.traffic.conflicts import INSIDE_M, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE)
-"""The ego brakes for these even where it comes too late to halt, and does not take them to wait for it."""
+"""Kinds of road users for which the ego brakes even if it can no longer stop in time, and which it never expects
+to wait."""
 
 _WALKER_BEFORE_S = 1.5
 """Time gap between the ego's leaving a conflict area and a pedestrian's arrival there."""
@@ -20,22 +21,23 @@ _WALKER_AFTER_S = 1.0
 """Time gap between a pedestrian's leaving a conflict area and the ego's arrival there."""
 
 _BEFORE_SHARE, _AFTER_SHARE = 0.6, 0.85
-"""Shares of the times before and after a crossing vehicle that an impatient ego does without, beside the hysteresis."""
+"""Fractions by which full impatience reduces the time gaps before and after a crossing vehicle; the hysteresis
+vanishes, too."""
 
 _GOING_S = 0.25
-"""An ego that has started into a gap does without so much more of the time before: a start that is given up ends on the
-ways of others."""
+"""Further reduction of the time gap before a crossing vehicle once the ego has started: an ego that gives up its
+start stands on the paths of others."""
 
 _NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
-"""A vehicle that is no faster and gains no speed is looking for its own way through. It waits for an impatient ego if
-braking like this it stands at least that gap before the ego's way."""
+"""A vehicle up to this speed that does not accelerate is looking for a gap of its own. An impatient ego expects it
+to wait if, with this deceleration, it can stop at least this gap before the ego's path."""
 
 
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
-    """Whether the ego has to wait for a road user that crosses its way.
+    """Whether the ego has to wait for a road user that crosses its path.
 
-    It need not if it is far enough before or behind the other one, nor if it can no longer halt outside its way. For a
-    pedestrian or a bicycle it brakes even then, until its front is in their way.
+    The ego need not wait if it passes long enough before or after the road user, or if it can no longer stop outside
+    that road user's path. For a pedestrian or a bicycle it brakes even then, until its front is in their path.
     """
     ego = plan.ego
     is_vulnerable = conflict.item.kind in _VULNERABLE
@@ -58,7 +60,7 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
 def _time_margins(conflict: Conflict, ego: EgoOnRoute, config: BehaviorConfig, is_waiting: bool) -> tuple[float, float]:
     """Times between the ego and a crossing road user: if the ego goes before it, and if it goes after it.
 
-    Who waits for a vehicle needs longer ones, until it loses its patience.
+    An ego that already waits for the road user needs longer times, until it loses its patience.
     """
     hysteresis_s = config.yield_hysteresis_s if is_waiting else 0.0
     if conflict.item.kind is ObjectKind.PEDESTRIAN:

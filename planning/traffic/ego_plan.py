@@ -1,4 +1,4 @@
-"""The ego on its route, and when it would be where if no road user hindered it."""
+"""The ego's motion along its route if no other road user hindered it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
 _START_S, _SURE_START_S, _STARTED_MPS = 0.4, 0.25, 4.0
-"""Times that a start takes longer than with the acceleration at once, at most and at least, and the speed from which it
-does not."""
+"""Delay of a start against immediate acceleration, at most and at least; and the speed from which on there is no
+delay."""
 
 
 @dataclass(frozen=True, slots=True)

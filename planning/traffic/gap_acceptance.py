@@ -9,15 +9,15 @@ import numpy as np
 from av_core.types import Float
 
 STANDSTILL_M, HEADWAY_S = 2.0, 0.8
-"""The gap that has to remain behind the ego when both are equally fast: this distance, and the way that the ego drives
-in this time. An impatient ego leaves half of the way, and one that has started into the gap none."""
+"""The gap that has to remain behind the ego when both are equally fast: this distance, plus the ego's speed times
+this headway. A fully impatient ego leaves half of the headway, and one that has started into the gap none."""
 
 THEIR_MPS2 = 0.5
-"""The other one slows down like this when it has entered the lane: it hardly has to do anything for the ego. Not every
-driver does more: those of the Leaderboard's streams never brake."""
+"""Assumed deceleration of the follower once it has entered the lane. It is small, because some drivers hardly
+brake for the ego: those of the Leaderboard's streams never do."""
 
 HYSTERESIS = 1.3
-"""An ego that gives way already, and is patient, needs a gap that is larger by this factor."""
+"""Factor by which the gap has to be larger for a patient ego that already gives way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,10 +42,11 @@ class Follower:
 def is_gap_enough(
     times_s: Float, ego_rear_m: Float, follower: Follower, is_waiting: bool, is_going: bool, impatience: float
 ) -> bool:
-    """Whether an ego gets as fast as a road user behind it before that one is too near.
+    """Whether the ego reaches the speed of a follower before that follower is too near.
 
-    The ego's rear is at `ego_rear_m` (N,) at `times_s` (N,), evenly spaced. One that `is_going` into the gap needs no
-    more than the least. `impatience` is from 0 to 1, as in `patience`. One that enters after the last time is ignored.
+    The ego's rear is at `ego_rear_m` (N,) at `times_s` (N,), evenly spaced. An impatient ego that `is_going` into the
+    gap needs only the standstill distance. `impatience` is from 0 to 1, as in `patience`. A gap is never enough if the
+    ego joins after the last time; a follower that enters after it is ignored.
     """
     if follower.ego_joins_s > times_s[-1]:
         return False

@@ -1,4 +1,5 @@
-"""What the ego does about a road user that comes onto its lane in its direction, or whose lane the ego comes onto."""
+"""Merging: what the ego does when a road user comes onto its lane in its direction, or the ego comes onto the road
+user's lane."""
 
 from __future__ import annotations
 
@@ -15,27 +16,28 @@ from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.gap_acceptance import Follower, is_gap_enough
 
 _TIMES_S = np.arange(0.0, 10.01, 0.1, dtype=np.float64)
-"""For so long the ego looks at who comes behind it."""
+"""Times for which the gap to traffic behind the ego is checked."""
 
 _NOSE_M = 1.0
-"""Others still pass an ego that is so far beyond the place at which their ways come together."""
+"""Distance by which the ego may be beyond the merging point so that others still pass it."""
 
 _STREAM_SHARE = 0.7
-"""The ego becomes no slower than this share of the speed of a vehicle beside it that it lets pass: a stream would
-overtake it for ever."""
+"""Least speed of the ego as a fraction of the speed of a vehicle beside it that it lets pass. Otherwise a stream
+would overtake it for ever."""
 
 _LETTING_MPS2 = 3.0
-"""The ego brakes no harder to get behind a vehicle that it lets in."""
+"""Largest deceleration of the ego to get behind a vehicle that it lets in."""
 
 _BESIDE_RAD = 0.2
-"""A road user whose heading differs from the ego's by no more drives beside it."""
+"""Largest difference in heading of a road user that drives beside the ego."""
 
 _CAP_M = 100.0
-"""The ego stays slow for so far, to let a vehicle in."""
+"""Distance for which the ego stays slow to let a vehicle in."""
 
 
 class Order(Enum):
-    """How the ego comes onto the road of another road user: unhindered, after one that it follows, or it waits."""
+    """Order in which the ego joins the road of another road user: unhindered, behind it as its follower, or after
+    waiting."""
 
     FREELY = auto()
     FOLLOWS = auto()
@@ -45,9 +47,9 @@ class Order(Enum):
 def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Order | None:
     """The order in which the ego and a road user come onto the road on which the road user drives.
 
-    None if the ego is on that road already, if the other one turns, or if the ego can no longer halt. It goes before
-    one that leaves a gap (`gap_acceptance`), and behind one that is far enough ahead: if that is faster, it does not
-    hinder the ego.
+    None if the ego is on that road already, if the road user turns, or if the ego can no longer stop. The ego goes
+    before a road user that leaves a large enough gap (`gap_acceptance`), and behind one that is far enough ahead; if
+    that one is faster, it does not hinder the ego.
     """
     ego = plan.ego
     comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD

@@ -5,20 +5,20 @@ from __future__ import annotations
 from planning.config import SpeedConfig
 
 PATIENT_S, IMPATIENT_S = 5.0, 20.0
-"""An ego that has waited for the first time begins to accept smaller gaps; from the second on it takes the smallest."""
+"""Waiting time after which the ego begins to accept smaller gaps, and after which it accepts the smallest."""
 
 _ASSERTIVE_MPS2, _ASSERTIVE_MPS3 = 4.2, 7.0
 """Acceleration and jerk with which an impatient ego starts into a gap."""
 
 _STANDING_MPS = 0.3
-"""An ego that is not faster stands."""
+"""Largest speed of an ego that stands."""
 
 _STARTS_S = 7.0
-"""A wait is over when the ego has neither stood nor given way for this time: it needs no more to get through a gap."""
+"""A wait is over when the ego has neither stood nor given way for this time, which suffices to get through a gap."""
 
 
 def assertive(config: SpeedConfig) -> SpeedConfig:
-    """The limits of the speed profile of an impatient ego. The search for a path counts on them."""
+    """The limits of the speed profile of an impatient ego. The path search assumes them, too."""
     return config.model_copy(
         update={
             "accel_max_mps2": max(_ASSERTIVE_MPS2, config.accel_max_mps2),
