@@ -62,10 +62,10 @@ _TURN_RADIUS_M, _STEER_SHARE = 6.5, 0.8
 """Radius of the tightest bend of a plan, and the share of the largest steer that it uses at most."""
 
 _OUT_M, _TURNED_RAD = 0.5, 0.15
-"""An ego so far beside its route, or so turned, is on its way out of its lane."""
+"""Offset from the route, and turn, from which on the ego is leaving its lane."""
 
 _SCHEDULE_SLACK_MPS = 0.5
-"""How much faster than the search planned the ego may pass."""
+"""Largest excess of the ego's speed over the speed that the search planned for a pass."""
 
 
 class Planner:
@@ -289,7 +289,7 @@ def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
 
 
 def _scheduled(local: LocalPath) -> list[SpeedCap]:
-    """The speeds that keep the times of a pass, with a slack that the control needs."""
+    """Speed limits that keep the planned times of a pass, with a slack for the controller."""
     if local.schedule is None or not local.met:
         return []
     s_m, speed_mps = local.schedule
@@ -300,7 +300,8 @@ def _scheduled(local: LocalPath) -> list[SpeedCap]:
 
 
 def _cause_of_pass(local: LocalPath) -> Constraint:
-    """What the ego passes; for one that pulls out, whom it lets pass."""
+    """The constraint of a pass: the road user that the ego passes; for an ego that pulls out, the one that it lets
+    pass."""
     if local.pulls_out:
         return Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(local.met))
     return Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
@@ -316,7 +317,7 @@ def _first(ids: frozenset[int]) -> str:
 
 
 def _with_room_to_pass(others: Constraints, passed: frozenset[int], room_m: float) -> Constraints:
-    """`others` with more room behind what stands in the way and can be passed: the ego has to steer around it."""
+    """`others` with a larger gap behind an obstacle that can be passed, since the ego has to steer around it."""
     ids = {str(number) for number in passed}
     leaders = [
         replace(one, origin_s_m=one.origin_s_m - room_m)

@@ -1,4 +1,5 @@
-"""What a way that the search found means for the ego: whether it gets on, where it waits, whose times it keeps."""
+"""Interprets a path that the search found: whether the ego makes progress, where it waits, and whose times it
+keeps to."""
 
 from __future__ import annotations
 
@@ -11,34 +12,34 @@ from planning.local.lattice import LatticePath
 from planning.local.occupancy import EgoOnRoad, OnRoad
 
 _STEPPING_MPS, _STEP_UP_M, _HALTING_MPS2 = 1.5, 1.5, 2.0
-"""An ego that hardly moves does not go on for less than this way if it has to stand in the next 4 s: it halts."""
+"""Shortest distance for which an ego that hardly moves goes on if it has to stand again within 4 s; else it stops."""
 
 _GETS_ON_M = 10.0
-"""Way within the time of the search by which an ego gets on."""
+"""Least distance within the search horizon that counts as progress."""
 
 _STOP_SLACK_M = 3.0
-"""A place to wait that is so near to the stop of a light or sign is that stop."""
+"""A waiting place within this distance of the stop for a light or sign is that stop."""
 
 SOON = 9
 """Layers of the next 4 s."""
 
 _HOLD_S, _HOLD_MIN_M = 2.0, 15.0
-"""A way that keeps its lane does so for this time, and at least this distance."""
+"""Time and least distance for which a path keeps a lane."""
 
 _BACK_S, _BACK_MIN_M = 1.5, 10.0
-"""A way back to the lane takes this time, and at least this distance."""
+"""Time and least distance of a path back to the lane."""
 
 BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
-"""The way of an ego that has nothing to pass and is in its lane."""
+"""The path of an ego that is in its lane and has nothing to pass."""
 
 
 def goes_on(found: LatticePath) -> bool:
-    """Whether the ego gets on, on a way that lasts to the end: it does not wait all the time."""
+    """Whether the ego makes progress on a complete path: it does not wait all the time."""
     return found.is_complete and float(found.along_m[-1]) > _GETS_ON_M
 
 
 def undecided(found: LatticePath) -> LatticePath:
-    """The first moment of a way alone: it says nothing of where the ego waits, nor how fast it is."""
+    """Only the first moment of a path, without waiting places and speeds."""
     first = slice(0, 1)
     return replace(
         found,

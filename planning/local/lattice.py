@@ -50,7 +50,7 @@ _SWIFT = 2.0
 """Cost of moving two columns in one step: only where time is short."""
 
 _ASIDE_PER_M_S = 0.35
-"""Costs are in metres of lost way. This is that of each metre beside the lane's centre, per second."""
+"""Cost of each metre of offset from the lane's centre, per second. All costs are in metres of lost distance."""
 
 _SAME_PER_S, _ONCOMING_PER_S = 0.4, 1.5
 _INTO_ONCOMING = 2.0
@@ -67,19 +67,20 @@ _BRISK_FROM_MPS, _BRISK_TO_MPS = 1, 8
 """Between these speeds, a brisk ego may gain two m/s in one step; in the first step of a start, the jerk allows one."""
 
 _GETS_ON_QUARTERS = 40
-"""A way that leads to where the ego brakes for its stop is at least so long."""
+"""Least length, in quarter metres, of a path that ends where the ego brakes for its stop."""
 
 _FAST_PER_M = 2.0
 _END_IN_ONCOMING = 50.0
 
 _ONCOMING_LEAST_MPS = 2
-"""No plan enters the oncoming lane to go slower there than this."""
+"""Least speed of a path in the oncoming lane."""
 
 _TOO_NEAR, _TOO_NEAR_PER_M, _CREEPING_MPS = 4.0, 0.5, 2
-"""Cost of each step in which the ego stands or creeps too near to what blocks the lane, and per metre."""
+"""Cost of each step in which the ego stands, or is slower than the last, too near to an obstacle in its lane; and
+cost per metre."""
 
 _GREED = 1.2
-"""Weight of the bound of the remaining cost: the way found costs at most so many times the least (weighted A*)."""
+"""Weight of the heuristic (weighted A*): the path found costs at most this many times the least cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,11 +107,11 @@ class RoadCells:
 
 @dataclass(frozen=True, slots=True)
 class LatticePath:
-    """The best way: for each layer in time (N,) the distance driven, offset and speed. `cost` is in metres of lost way,
-    `nodes` the number of nodes that the search made.
+    """The best path: for each layer in time (N,) the distance driven, offset and speed. `cost` is in metres of lost
+    distance, `nodes` the number of nodes that the search made.
 
-    A complete way lasts to the last layer, or leads to the end of the cells or to where the ego brakes for its stop.
-    Where there is none, it is the one that gets farthest in time.
+    A complete path lasts to the last layer, or leads to the end of the cells or to where the ego brakes for its stop.
+    If there is no complete path, this is the path that gets farthest in time.
     """
 
     time_s: Float
@@ -130,7 +131,7 @@ def column_of(offset_m: float) -> int:
 def search(
     road: RoadCells, column: int, speed_mps: float, memory: SearchMemory, *, is_brisk: bool = False
 ) -> LatticePath:
-    """The cheapest way from a column and a speed, which is taken to the nearest node.
+    """The cheapest path from a column and a speed; the start is rounded to the nearest node.
 
     The ego gains up to 2 m/s²; one that `is_brisk` up to 4 m/s² in its start.
     """
@@ -206,7 +207,8 @@ def _gain(speed: int, most: int) -> int:
 
 @inner
 def _least_lost(quarter: int, speed: int, steps: int, slowest: float, bound: int, most: int) -> float:
-    """A lower bound of the way that is lost until the end, by a car that accelerates at once and gets to the bound."""
+    """A* heuristic: a lower bound of the distance lost until the end, by a car that accelerates at once and gets
+    to the bound."""
     lost = 0.0
     for _ in range(steps):
         speed += _gain(speed, most)
@@ -267,7 +269,7 @@ def _brakes_for_stop(
 ) -> bool:
     """Whether the ego now brakes for its stop with 2 m/s2, in its own lane, with nothing in between.
 
-    What comes after that says nothing of the way before it: whether the ego goes or waits first, it gets to its stop.
+    The search may end there: whether the ego goes or waits first, it reaches the same stop.
     """
     if quarter < _GETS_ON_QUARTERS or quarter + speed * speed < stop or layer == LAYERS:
         return False

@@ -39,43 +39,43 @@ from planning.local.yielding import with_followers_slowing, with_yielding
 from planning.reference_path import Route
 
 _BEHIND_M = 40.0
-"""Road users that are farther behind the ego than this do not matter."""
+"""Distance behind the ego beyond which road users are ignored."""
 
 _BESIDE_M = 30.0
 """A road user within this distance along the road may be in the way of a lane change."""
 
 _OFF_PROFILE_M = 1.2
-"""Farther than this from its planned offset, the ego plans anew from where it is."""
+"""Deviation from the planned offset beyond which the ego plans anew from its present position."""
 
 _KEEP_M, _KEEP_S = 0.3, 0.3
-"""The way ahead of the ego, as a distance plus what it drives in a time, on which a new plan keeps the old path."""
+"""A new plan keeps the old path for this distance plus the ego's speed times this time."""
 
 _ROOM_IN_LANE_M = 0.8
-"""What stands farther from the lane's centre than this may leave room to pass within the lane."""
+"""Offset from the lane's centre beyond which a standing object may leave room to pass within the lane."""
 
 _GOING_MPS, _OUT_M = 2.0, 0.5
-"""An ego that is so fast on its way past an obstacle, and so far aside, does not give up for an oncoming vehicle that
-can slow down.
+"""Speed and offset from which on an ego that passes an obstacle does not give up for an oncoming vehicle that can slow
+down.
 """
 
 _GIVING_UP_MPS2 = 4.0
-"""The ego brakes like this where its way through the oncoming lane is closed."""
+"""Deceleration of the ego when its path through the oncoming lane is closed."""
 
 _ROLLING_MPS = 5.0
-"""A faster ego, and an impatient one, keeps the times of its way between others that drive along. Any other one lets
-them go first.
+"""Speed above which the ego keeps the planned times between others that drive in its direction, as an impatient ego
+does. A slower, patient ego lets them go first.
 """
 
 _KEPT_STEPS = 6
-"""Steps in which an ego on its way keeps its path though the search finds none: where others just pass, it may find one
-again at once.
+"""Steps for which an ego that passes something keeps its path although the search finds none: when others just pass by,
+the search may find one again at once.
 """
 
 _STANDS_MPS = 0.3
-"""A slower ego may swing out around what is close before it."""
+"""Speed below which the ego may swing out around an obstacle close ahead."""
 
 _SLOWER_MPS = 1.5
-"""The ego slows down for a plan that is slower than it by more than this after a second."""
+"""The ego slows down if a plan, after one second, is slower than the ego by more than this."""
 
 _BESIDE_CELLS, _LOOKS_EVERY = 60, 5
 """Metres ahead in which a lane beside has to begin; and steps from one search for a gap to the next, since a search
@@ -86,7 +86,7 @@ _SHIFT_M = 15.0
 """Distance in which the columns of the search move from the ego's offset to whole columns beside the route."""
 
 _BETTER_M = 5.0
-"""A new path replaces the old one only if it saves more way than this, or if the old one is no longer free."""
+"""A new path replaces the old one only if it saves more distance than this, or if the old one is no longer free."""
 
 _SLOW_SHARE, _OPEN_ROAD_M = 0.4, 100.0
 """A vehicle slower than this share of the limit is passed on a lane in the ego's direction, unless a junction comes so
@@ -247,7 +247,7 @@ class LocalPlanner:
         return ego.s_m + ego.speed_mps**2 / (2.0 * _GIVING_UP_MPS2)
 
     def _is_going(self, ego: EgoOnRoad, *others: Manoeuvre) -> bool:
-        """Whether the ego is on its way through the oncoming lane, or in one of the other manoeuvres."""
+        """Whether the ego already drives through the oncoming lane, or performs one of the other manoeuvres."""
         wanted = (Manoeuvre.PASS_THROUGH_ONCOMING_LANE, *others)
         return ego.speed_mps > _GOING_MPS and self._profile.manoeuvre(ego.s_m) in wanted
 
@@ -256,7 +256,7 @@ class LocalPlanner:
         return self._profile.manoeuvre(ego.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE
 
     def _in_hurry(self, prediction: Prediction, ego: EgoOnRoad) -> frozenset[int]:
-        """The track ids of those behind the ego that want to get past it."""
+        """The track ids of the vehicles in a hurry behind the ego, which want to get past it."""
         seen = followers(self._route, ego.s_m, ego.offset_m, prediction)
         limit_mps = float(self._route.speed_limit_mps[self._route.row_at(ego.s_m)])
         self._hurry = update_hurry(self._hurry, seen, ego.speed_mps, limit_mps, prediction.stamp.time_s)
@@ -356,7 +356,8 @@ class LocalPlanner:
         return None
 
     def _out_of_lane_m(self, ego: EgoOnRoad) -> float:
-        """How far the ego is from the middle of the nearest lane, where all lanes are as wide as the route's."""
+        """The ego's distance to the middle of the nearest lane, on the assumption that all lanes are as wide as
+        the route's."""
         row = self._route.row_at(ego.s_m)
         width_m = float(self._route.width_m[row])
         beside_m = ego.offset_m - float(self._layout.middle_m[row])
@@ -368,7 +369,8 @@ class LocalPlanner:
         return bool(self._route.is_change[soon].any())
 
     def _swing(self, road: RoadAhead, ego: EgoOnRoad) -> LatticePath | None:
-        """A way that swings out around the obstacles close before the ego, which is then the profile; or None."""
+        """A path that swings out around the obstacles close ahead of the ego and becomes the profile; None if
+        there is none."""
         s = ego.s_m + np.arange(CELLS, dtype=np.float64)
         before_m = self._profile.offset_m.copy()
         for swing in self._swing_out.swings(road.reasons, ego):

@@ -16,7 +16,7 @@ from planning.local.road import Beside, RoadLayout
 from planning.reference_path import Route, third_difference_bands
 
 IN_LANE_M = 0.3
-"""Offsets below this count as none, of a manoeuvre."""
+"""Offset below which the ego follows its lane rather than performs a manoeuvre."""
 
 EDGE_M = 0.1
 """How far the ego's body may reach over the edge of what it may drive on."""
@@ -25,30 +25,31 @@ OUT_OF_LANE_M = 2.5
 """Beyond this offset the ego is in the lane beside its own."""
 
 _BACK_M = 30.0
-"""Distance in which the path returns to the route beyond the end of a plan."""
+"""Distance over which the path returns to the route beyond the end of a plan."""
 
 _BACK_S = 3.0
 """The return from a lane beside the route takes at least this time."""
 
 _GENTLE_MPS2, _GENTLE_SLOW_MPS2, _SLOW_MPS, _GENTLE_S = 3.5, 5.0, 6.0, 2.0
-"""A new path is not taken if it needs more than this lateral acceleration within this time: the ego brakes instead. A
-slower ego than this takes more: it does not get as fast as the search thinks.
+"""A new path is rejected if it needs more than the first lateral acceleration within the time `_GENTLE_S`; the ego
+brakes instead. An ego slower than `_SLOW_MPS` accepts the second, since it does not get as fast as the search assumes.
 """
 
 _EASY_MPS2 = 2.0
-"""A path that the ego does not need is not taken if it needs more."""
+"""Largest lateral acceleration of an optional path."""
 
 _CLEAR_M, _CLEAR_POINTS = 0.1, 9
-"""A path is clear of what it is farther away from than this, at so many places along it."""
+"""Least distance between a path and a road user that it is clear of; and the number of places along it that are
+checked."""
 
 _LOOK_AHEAD_M = 40.0
-"""Length of path that tells what the ego's manoeuvre is."""
+"""Length of path ahead that determines the name of the ego's manoeuvre."""
 
 _WAVELENGTH_M, _WAVELENGTH_S = 6.0, 1.2
-"""Changes of offset over less than this way, or what the ego drives in this time, are smoothed out."""
+"""Changes of offset are smoothed out if they are shorter than this distance, or than the ego's way in this time."""
 
 _SOFTER = (1.0, 1.4, 2.0)
-"""Where the ego cannot follow a new path, one with bends so many times as long is tried."""
+"""Factors by which the bends of a new path are lengthened, one after the other, until the ego can follow it."""
 
 _KEEP_WEIGHT = 1e3
 
