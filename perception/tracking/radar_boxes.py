@@ -1,8 +1,8 @@
 """Measurement model of the radar: where returns on a road user's body put its centre.
 
-A road user is a box with a heading. A return lies on one of the sides that the radar sees: across that side it tells
-the box's position exactly, along it only to the side's length. The returns on a side are spread evenly over it, so the
-middle between the outermost ones estimates the side's middle.
+A road user is a box with a heading. A return lies on one of the sides that the radar sees. It measures the box's
+position exactly across this side, but along the side only to the side's length. The returns on a side are spread evenly
+over it, so the midpoint of the outermost returns estimates the side's midpoint.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ALONG_SIGMA_MIN_M = 0.4
 """Smallest standard deviation, m, of a box's position along a side that shows many returns."""
 
 GRAZING_RATIO = 0.15
-"""Ratio of the widths in which the radar sees two sides, below which no return comes from the narrower one."""
+"""Ratio of the apparent widths of two sides below which no return comes from the narrower side."""
 
 HEADING_SIGMA_MAX_RAD, ROUND_SIGMA_M = 0.4, 1.2
 """Largest standard deviation of a heading for which a road user is a box; above it, it is a disc, whose centre is known
@@ -54,7 +54,7 @@ def beyond_boxes(tracks: Rows, point_m: Float) -> Float:
 def shared_depths_m(tracks: Rows) -> Float:
     """How deep (T, T) the boxes of two tracks reach into each other, m; at most 0 for boxes that are apart.
 
-    It is the shortest way that parts them along a side of one of the two (separating axes).
+    It is the shortest translation along a side of either box that separates the two (separating axes).
     """
     half = tracks["size_m"][:, :2] / 2.0
     signs = np.array([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0], [-1.0, 1.0]])
@@ -113,7 +113,7 @@ def measure_position(track: Rows, returns: RadarReturns, is_box: bool) -> list[P
 def _sides_of(point: Float, radar: Float, beyond: Float, half: Float) -> NDArray[np.int64]:
     """Which side each return (N,) lies on: 0 for front or rear, 1 for left or right; the nearest that the radar sees.
 
-    Hardly any ray hits the side of a car that comes straight on.
+    Hardly any ray hits the long side of a car that comes straight towards the radar.
     """
     seen_m = np.abs(radar - point) * half[::-1]  # times a factor that both have
     is_hidden = (np.abs(radar) <= half) | (seen_m < GRAZING_RATIO * seen_m[:, ::-1])

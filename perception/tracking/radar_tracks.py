@@ -1,8 +1,9 @@
-"""The radar's part of tracking: returns update the tracks that explain them, and those left over start new tracks.
+"""The radar's part of tracking: returns update the tracks that explain them; unexplained returns start new tracks.
 
-A radar sees whatever moves, on all sides, but not what it is. So it corrects position and velocity of the cameras'
-tracks, never their kind and size, and it starts tracks of cars. Standing returns, of which walls, poles and parked cars
-send thousands, start none. They may keep a track that the cameras cannot see now: a car beside the ego that stops.
+Radars see moving objects on all sides, but not their kind. So they correct position and velocity of the cameras'
+tracks, never kind and size, and start tracks of cars. Standing returns start no track, because walls, poles and parked
+cars send thousands of them. They may keep a track alive that the cameras cannot see now, such as a car that stops
+beside the ego.
 """
 
 from __future__ import annotations
@@ -30,26 +31,27 @@ from perception.tracking.turning_motion import correct_radial_speed, update_posi
 
 CAR, PEDESTRIAN = NUMBER[ObjectKind.CAR], NUMBER[ObjectKind.PEDESTRIAN]
 CAR_SIZE_M = (4.6, 1.95, 1.58)
-"""Length, width and height of a car that only radar sees."""
+"""Assumed length, width and height, m, of a car that only radars see."""
 
 GATE_SIGMA_M, GATE_SIGMAS = 0.4, 2.5
-"""Gate on the distance of a return from a road user's box, in standard deviations; and the one of the box itself, m,
-which adds to that of its position."""
+"""Gate on the distance between a return and a road user's box: standard deviation of the box's surface, m, which
+adds to that of its position; and the gate in standard deviations."""
 
 SIGMA_MAX_M = 4.0
 """Largest standard deviation of a position that widens the gate, m."""
 
 RADIAL_SIGMA_MPS, RADIAL_GATE = 0.5, 3.0
-"""Standard deviation, m/s, of the radial speed of a point on a road user, most of which comes from its turning; and the
-gate on the difference from the predicted radial speed, in standard deviations of both."""
+"""Standard deviation, m/s, of the radial speed of a point on a road user, mostly due to its rotation; and the gate
+on the difference from the predicted radial speed, in combined standard deviations."""
 
 STANDING_GATE_M, STANDING_RANGE_M, STANDING_HEIGHT_M = 0.4, 25.0, 0.3
 """Distance outside a box, m, up to which a standing return is from that road user; largest range and smallest height,
 m, of such a return. Further away the road itself sends returns as high as that if the ego pitches."""
 
 UNSEEN_BY_CAMERA_S, MISSED_BY_CAMERA_S = 0.3, 2.0
-"""Time after which a camera's track may be kept by standing returns, s; and where a camera looks at it and nothing
-hides it, the time after which they may no longer: then the road user has gone, and a bin or a kerb sends them."""
+"""Time, s, after the last camera match from which on standing returns may keep a camera's track; and time after
+which they may no longer if a camera has a clear view of the track: then the road user has gone, and a bin or a
+kerb sends the returns."""
 
 START_MIN_MPS = 2.0
 """Smallest radial speed, m/s, that starts a track; above that of a walker."""
@@ -64,14 +66,14 @@ CONFIDENCE, CONFIDENCE_GAIN = 0.6, 0.3
 """Confidence of radar tracks, and the weight of each tick in it."""
 
 POSITION_GATE, SPEED_GATE = 30.0, 6.0
-"""Squared Mahalanobis distances beyond which a position and a radial speed are weighted down. A radar measures no wrong
-distances; the first one is for returns that were taken for another road user's."""
+"""Squared Mahalanobis distances beyond which a position and a radial speed are weighted down. Radar distances have
+no outliers; the first gate is for returns that were assigned to the wrong road user."""
 
 RADAR_HOLDS_S = 0.5
 """Time after a return in which the radar's distance counts more than the camera's, s."""
 
 GHOST_M = 0.5
-"""Two boxes that reach so far into each other show one road user, of which the radars have made two tracks."""
+"""Overlap depth, m, from which on two tracks are one road user and one of them is a radar's ghost."""
 
 MERGE_MPS = 3.0
 """Largest difference of the velocities of two tracks on one road user, m/s."""
@@ -110,7 +112,8 @@ def _sigmas_away(tracks: Rows, beyond: Float) -> tuple[Float, Float]:
 
 
 def _may_stand(tracks: Rows, in_view: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether standing returns may keep a track: the cameras do not see it now, and those that should missed it."""
+    """Whether standing returns may keep a track: no camera has matched it lately, and none with a clear view has
+    missed it for long."""
     unseen_s = tracks["box_age_s"].min(axis=1)
     return np.asarray((unseen_s > UNSEEN_BY_CAMERA_S) & ~(in_view & (unseen_s > MISSED_BY_CAMERA_S)))
 
@@ -137,7 +140,7 @@ def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Number
 
 
 def _turns(returns: RadarReturns) -> Float:
-    """How far each sight (N,) is turned to the left of their mean; grows with the angle."""
+    """How far each line of sight (N,) is turned to the left of their mean; grows with the angle."""
     mean = returns.sight.mean(axis=0)
     return np.asarray(mean[0] * returns.sight[:, 1] - mean[1] * returns.sight[:, 0])
 
@@ -184,7 +187,7 @@ def init_radial(tracks: Rows, groups: list[RadarReturns]) -> None:
 
 
 def drop_inner_tracks(tracks: Rows, hits_min: int) -> Rows:
-    """Drop radar tracks in the middle of another road user: the ends of a car beside the ego look like two cars.
+    """Drop radar tracks inside the box of another road user: the two ends of a car beside the ego look like two cars.
 
     The track with more matches stays, and that of a camera once it has `hits_min`.
     """
@@ -197,7 +200,7 @@ def drop_inner_tracks(tracks: Rows, hits_min: int) -> Rows:
 def without_ghosts(tracks: Rows, hits_min: int) -> Rows:
     """The tracks without the radar's ghosts, whose boxes reach `GHOST_M` into another one that a radar has just seen.
 
-    A ghost is not shown, but it stays a track: where the other one is wrong, it takes that one's place in the end.
+    A ghost is not published, but it stays a track, so that it can replace the other track if that one is wrong.
     """
     if not tracks["is_by_radar"].any():
         return tracks
@@ -207,7 +210,8 @@ def without_ghosts(tracks: Rows, hits_min: int) -> Rows:
 
 
 def _is_better(tracks: Rows, hits_min: int) -> NDArray[np.bool_]:
-    """Whether a track (T, 1) is surer than another one (T): by more matches, or a camera's that has `hits_min`."""
+    """Whether a track (T, 1) is more certain than another one (T): it has more matches, or is a camera's with
+    `hits_min`."""
     rank = np.where(tracks["is_by_radar"], tracks["hits"], np.where(tracks["hits"] >= hits_min, np.inf, -1))
     older = tracks["track_id"][:, None] < tracks["track_id"]
     return np.asarray((rank[:, None] > rank) | ((rank[:, None] == rank) & older))

@@ -1,4 +1,5 @@
-"""Which tracks the cameras must see now, if they are real: those in a camera's view with nothing in front of them."""
+"""Finds the tracks that the cameras must see now if they are real: those in a camera's view with nothing in front
+of them."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from av_core.types import CameraModel, EgoState, Float
 from perception.tracking.track_rows import Rows
 
 BORDER_RAD = math.radians(2.0)
-"""What the picture's border cuts up to here, and beyond, may be missed."""
+"""Margin inside the picture's border, rad: an object that reaches into it may be missed."""
 
 
 @dataclass(frozen=True, slots=True)
