@@ -19,16 +19,16 @@ from planning.speed import StopTarget
 from planning.unseen_light import JunctionTraffic, UnseenLightMemory, decide_unseen_light, junction_end
 
 _SIGHT_SLACK_M, _STANDING_SLACK_M = 0.5, 2.0
-"""How far past the last place with a view of the light the ego may stop: while driving, and if it stands."""
+"""How far beyond the last place with a view of the light the ego may stop: while it drives, and if it stands."""
 
 _SHORT_OF_SIGHT_M = 1.0
 """The ego aims this far before the last place with a view of the light: firm braking ends up to 1 m farther."""
 
 _STANDING_MPS = 0.3
-"""Below this speed the ego counts as standing."""
+"""Speed below which the ego counts as standing."""
 
 _STARTING_MPS2 = 0.5
-"""An ego that is to accelerate more begins to drive."""
+"""Planned acceleration above which a standing ego begins to drive."""
 
 _CAP_BEFORE_M, _CAP_AFTER_M = 5.0, 3.0
 """A speed cap at a stop line holds from this far before the line to this far behind it."""
@@ -41,7 +41,7 @@ for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it h
 """
 
 _OVER_LINE_M, _OVER_LINE_MPS2 = 2.5, 5.0
-"""Farther over the line of a red light, an ego would be in the way of others; and how hard it brakes there."""
+"""How far over the line of a red light the ego may stay, since farther on it would block others; and its deceleration."""
 
 ObserveJunction = Callable[[RouteSignal], JunctionTraffic]
 """Function that observes what other road users do at a traffic light."""

@@ -32,8 +32,8 @@ _THEIR_HALF_WIDTH_M, _MARGIN_M = 1.0, 0.3
 class InTheWay:
     """A vehicle on the ego's path: its near end, as arc length of the route, and when it will have left the path, s.
 
-    `clear_s` is infinite for one that stands, and for one that goes on along the path so slowly that it may stop.
-    `is_queue` says that it heads where the ego goes, so that the ego stands behind it in a queue.
+    `clear_s` is infinite for a vehicle that stands, or that drives along the path so slowly that it may stop.
+    `is_queue`: whether it heads where the ego goes, so that the ego stands behind it in a queue.
     """
 
     track_id: int
@@ -46,9 +46,11 @@ class InTheWay:
 class Junction:
     """A stretch of a route inside a junction, and where the ego may wait; all are arc lengths.
 
-    `wait_s_m` is the place of the ego's front bumper before it, and `free_s_m` the last one in it at which the ego is
-    on no way of others through the junction. `clear_s_m` is the last at which it is on no way that leads elsewhere than
-    the ego's, and infinite where there is none. With `has_light`, a traffic light stops those from other roads.
+    * `wait_s_m`: the front bumper's waiting place before the junction.
+    * `free_s_m`: the last place inside at which the ego is on no other path through the junction.
+    * `clear_s_m`: the last place at which the ego is on no path that leads elsewhere than its own; infinite if no such
+      path meets the ego's.
+    * `has_light`: whether a traffic light stops the traffic from other roads.
     """
 
     from_s_m: float

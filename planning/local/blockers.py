@@ -58,8 +58,8 @@ crosses the road instead."""
 class Standing:
     """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet.
 
-    Nothing beyond those that are `not_passed` is passed either. They stand in a junction, turned from the ego's path,
-    and wait there for others; or the ego has seen them driving.
+    The ego passes nothing beyond the road users in `not_passed` either. They stand in a junction, turned from the ego's
+    path, and wait there for others; or the ego has seen them driving.
     """
 
     obstacles: frozenset[int]

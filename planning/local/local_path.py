@@ -18,17 +18,19 @@ _INDICATED_S, _INDICATED_M = 3.0, 1.0
 class LocalPath:
     """The path that the ego drives: `route` with its curve moved to the side.
 
-    `offset_m` (N,) is how far, for the points of the route. `passed` are the track ids of those that it leads around,
-    now or soon. `prediction` has the obstacles beside the ego where they were last seen whole. The search may want the
-    ego to wait at `stop_s_m`, or to be slower for the next metres.
-
-    `schedule` are arc lengths and speeds, m/s, that keep the times of a pass: an ego that is not faster meets none of
-    those `met`, which are the track ids of oncoming vehicles, and of those beside a fast ego. The ego makes room for
-    those `let_by`. The path is `clear_of` those of `passed` that it does not touch. `obstacles` are the track ids of
-    those that stand for good. An ego that `pulls_out` comes from the side of the road. `room_m` is the gap between the
-    ego's front and the first that stands before it and that it wants to pass. Where the lane beside is an oncoming one,
-    the ego `faces_oncoming`. `alternatives` are the ways that the search found and the ego does not take: places
-    (M, 2) in the map frame.
+    * `offset_m` (N,): the offset from the route at the route's points, positive to the left.
+    * `prediction`: as of the scene, with the obstacles beside the ego where they were last completely in view.
+    * `stop_s_m`, `slower_mps`: where the search wants the ego to wait, and how much slower it should be for the next
+      metres.
+    * `schedule`: arc lengths and speeds, m/s. An ego that is no faster than these meets none of `met`: the track ids of
+      oncoming vehicles, and of vehicles beside a fast ego.
+    * `passed`: track ids of the road users that the path leads around, now or soon; `clear_of`: those of `passed` that
+      it does not touch.
+    * `let_by`: track ids of the vehicles for which the ego makes room; `obstacles`: those that block the lane for good.
+    * `pulls_out`: whether the ego comes from the side of the road; `faces_oncoming`: whether the lane beside is an
+      oncoming one.
+    * `room_m`: gap between the ego's front and the first standing road user ahead that it wants to pass.
+    * `alternatives`: paths that the search found and the ego does not take, places (M, 2) in the map frame.
     """
 
     route: Route

@@ -64,9 +64,11 @@ def room_to_pass_m(limit_mps: float) -> float:
 class RoadAhead:
     """What is known of the road ahead in one step.
 
-    `ways` are those of other road users. The ego leaves its lane for `reasons`; for `slow`, it only uses a lane in its
-    direction. `top_speed` is the highest speed without other road users: arc lengths and m/s. The ego will stop
-    at `stop_s_m`. One that `pulls_out` comes from the side of the road.
+    * `ways`: the predicted motions of other road users.
+    * `reasons`: the road users for which the ego leaves its lane; for those in `slow`, it only uses a lane in its
+      direction.
+    * `top_speed`: the highest speed without other road users, as arc lengths and m/s; `stop_s_m`: where the ego stops.
+    * `pulls_out`: whether the ego comes from the side of the road.
     """
 
     ways: list[OnRoad]
