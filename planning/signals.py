@@ -41,7 +41,7 @@ for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it h
 """
 
 _OVER_LINE_M, _OVER_LINE_MPS2 = 2.5, 5.0
-"""How far over the line of a red light the ego may stay, since farther on it would block others; and its deceleration."""
+"""How far over the line of a red light the ego may stay (farther on it would block others); and its deceleration."""
 
 ObserveJunction = Callable[[RouteSignal], JunctionTraffic]
 """Function that observes what other road users do at a traffic light."""
