@@ -32,6 +32,13 @@ if TYPE_CHECKING:
     from av_stack.suite.pool import Pool
 
 WORKERS_MAX = 256
+WorkersOption = Annotated[
+    int | None,
+    typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time. Default: 1; with --ray all that fit."),
+]
+RayOption = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="Drive on the Ray cluster at HOST:PORT, or auto.")
+]
 COUNT, COUNT_MAX = 12, 10_000
 
 
@@ -63,13 +70,8 @@ def suite_command(
     seed: Annotated[
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of every run. Default: each scenario's own.")
     ] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time. Default: 1; with --ray all that fit."),
-    ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Drive on the Ray cluster at HOST:PORT, or auto.")
-    ] = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
     out: OutOption = Path("out"),
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the suite in --out; runs that are done stay.")

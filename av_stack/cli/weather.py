@@ -12,7 +12,7 @@ import typer
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_maps_folder, check_out_folder
 from av_stack.cli.output import OutcomeError, abandon, console, give_up
-from av_stack.cli.suite import WORKERS_MAX
+from av_stack.cli.suite import RayOption, WorkersOption
 from av_stack.interruption import importing, set_deadline
 from av_stack.weather_stress.parameters import Axis, Search, parse_axes, parse_search
 
@@ -54,13 +54,8 @@ def weather_command(
         bool, typer.Option("--looks-only", help="Measure the modules alone, without a drive in each weather.")
     ] = False,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
-    workers: Annotated[
-        int | None,
-        typer.Option(min=1, max=WORKERS_MAX, help="Runs at the same time. Default: 1; with --ray all that fit."),
-    ] = None,
-    ray: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="Drive on the Ray cluster at HOST:PORT, or auto.")
-    ] = None,
+    workers: WorkersOption = None,
+    ray: RayOption = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for weather.json, weather.html and all runs.")] = OUT,
     resume: Annotated[bool, typer.Option("--resume", help="Go on in --out; runs that are done stay.")] = False,
 ) -> None:
