@@ -1,4 +1,4 @@
-"""Searches all lanes of a map at once: a k-d tree over the points of their curves."""
+"""Searches all lanes of a map: for the one nearest to a position, or for all points with a k-d tree over them."""
 
 from __future__ import annotations
 
@@ -7,9 +7,35 @@ from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
 from av_core.curve import ahead_and_left
+from av_core.errors import RouteError
 from av_core.map_types import Float, Lane, LaneGraph
 
 Rows = NDArray[np.int64]
+
+SNAP_M = 6.0
+"""Largest distance from a position to the centre of its lane."""
+
+JUNCTION_HANDICAP_M = 1.0
+"""A lane inside a junction is chosen only if it is nearer than any other lane by this distance."""
+
+
+def nearest_lane(graph: LaneGraph, x_m: float, y_m: float) -> tuple[Lane, int]:
+    """The lane whose centre is nearest to a position in the map frame, and the nearest row of its points.
+
+    Heights do not count: where a bridge crosses a road, the lane whose centre is nearer in the plane is taken. Raises
+    RouteError when no lane's centre is within `SNAP_M`.
+    """
+    best: tuple[Lane, int] | None = None
+    best_distance = SNAP_M
+    for lane in graph.lanes.values():
+        row = int(lane.curve.nearest(x_m, y_m))
+        distance = float(np.hypot(lane.curve.x_m[row] - x_m, lane.curve.y_m[row] - y_m))
+        distance += JUNCTION_HANDICAP_M if lane.is_junction else 0.0
+        if distance < best_distance:
+            best, best_distance = (lane, row), distance
+    if best is None:
+        raise RouteError(f"({x_m:.1f}, {y_m:.1f}) in the map frame is not on a driving lane of {graph.name}")
+    return best
 
 
 class LanePoints:

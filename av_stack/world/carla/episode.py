@@ -13,6 +13,7 @@ from av_core.suggest import similar
 from av_core.types import LaneGraph
 from av_stack.world.carla.client import LOAD_TIMEOUT_S, Session
 from av_stack.world.carla.map import lane_graph
+from av_stack.world.carla.map.start import waypoint_of_start
 from av_stack.world.carla.other_clients import check_is_free, is_replaced, why_lost
 from av_stack.world.carla.weather import weather_of
 from av_stack.world.spec import Address, WorldSpec
@@ -76,7 +77,7 @@ class Episode:
         blueprint = self._find_blueprint(self.spec.blueprint)
         blueprint.set_attribute("role_name", "hero")
         x, y = self.spec.start
-        place = self.map.get_waypoint(carla.Location(x=x, y=y)).transform
+        place = waypoint_of_start(self.map, self.lane_graph, x, y).transform
         place.location.z += DROP_M
         ego = self.world.try_spawn_actor(blueprint, place)
         if ego is None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from av_core.frames import wrap_angle
+from av_core.lane_points import nearest_lane
 from av_core.types import LaneGraph, MarkingKind, SignalKind
 from av_stack.world.carla.map import lane_graph
+from av_stack.world.carla.map.start import waypoint_of_start
 
 TOWNS = ("Town01", "Town02", "Town04", "Town10HD")
 
@@ -105,3 +107,26 @@ def test_lanes_without_markings_are_kept_and_lanes_without_positions_left_out() 
     assert lane.key.road_id == 1
     assert set(lane.left_marking) == set(lane.right_marking) == {MarkingKind.NONE}
     assert np.isfinite(lane.points).all()
+
+
+def test_a_route_starts_on_the_lane_that_it_was_planned_on(town: tuple[carla.Map, LaneGraph]) -> None:
+    """Also on Town04's bridges, where CARLA's search at the height 0 finds the road below."""
+    carla_map, graph = town
+    rng = np.random.default_rng(5)
+    lanes = [lane for lane in graph.lanes.values() if not lane.is_junction and lane.length_m > 10.0]
+    for number in rng.choice(len(lanes), 100):
+        lane = lanes[int(number)]
+        x, y, _ = lane.points[int(rng.integers(5, len(lane.points) - 5))]
+        nearest, row = nearest_lane(graph, float(x), float(y))
+        found = waypoint_of_start(carla_map, graph, float(x), -float(y))
+        at = found.transform.location
+        assert (found.road_id, found.lane_id) == (nearest.key.road_id, nearest.key.lane_id)
+        assert np.allclose((at.x, -at.y, at.z), nearest.points[row], atol=0.75)
+
+
+def test_a_start_on_a_bridge_is_on_the_bridge(data_dir: Path) -> None:
+    carla_map = carla.Map("Town04", (data_dir / "maps" / "Town04.xodr").read_text())
+    assert carla_map.get_waypoint(carla.Location(x=-18.4, y=16.5)).road_id == 47
+    found = waypoint_of_start(carla_map, lane_graph(carla_map), -18.4, 16.5)
+    assert found.road_id == 39
+    assert found.transform.location.z == pytest.approx(10.7, abs=0.1)
