@@ -21,6 +21,9 @@ _NEAREST_M = 0.35
 """Distance to the path of an ego in the middle of its lane below which a standing vehicle needs a search for a
 path around it."""
 
+_STANDS_MPS, _DRIVES_MPS = 1.0, 2.0
+"""Speed below which a vehicle beside the path may stand, and above which it drives after all."""
+
 _EDGE_M = 0.1
 """Distance that is left between the ego's body and the edge of its lane."""
 
@@ -40,9 +43,26 @@ _RAMP_S, _RAMP_MIN_M = 2.0, 12.0
 """The ego moves aside over this time, and over at least this distance."""
 
 
-def beside_way(ways: Sequence[OnRoad], standing: frozenset[int], ego: EgoOnRoad, body: Body) -> list[OnRoad]:
-    """The vehicles of `standing` (track ids) that an ego in the middle of its lane passes closely."""
-    return [way for way in ways if way.one.item.track_id in standing and _is_beside(way, ego, body)]
+class BesideWay:
+    """The vehicles that stand beside an ego in the middle of its lane, and near it. Call `update` once a step.
+
+    The speed of a vehicle that stands is measured with a standard deviation of 0.5 m/s, so one below `_STANDS_MPS`
+    counts, and from then on until it is faster than `_DRIVES_MPS`.
+    """
+
+    def __init__(self) -> None:
+        self._standing: frozenset[int] = frozenset()
+
+    def update(self, ways: Sequence[OnRoad], ego: EgoOnRoad, body: Body) -> list[OnRoad]:
+        """Those of `ways` that the ego passes closely."""
+        found = [way for way in ways if self._stands(way) and _is_beside(way, ego, body)]
+        self._standing = frozenset(way.one.item.track_id for way in found)
+        return found
+
+    def _stands(self, way: OnRoad) -> bool:
+        item = way.one.item
+        limit_mps = _DRIVES_MPS if item.track_id in self._standing else _STANDS_MPS
+        return item.kind is not ObjectKind.PEDESTRIAN and item.speed_mps < limit_mps
 
 
 def offsets_aside(s_m: Float, beside: Sequence[OnRoad], speed_mps: float, layout: RoadLayout, body: Body) -> Float:
@@ -77,8 +97,6 @@ def _gap_m(way: OnRoad, body: Body) -> float:
 
 
 def _is_beside(way: OnRoad, ego: EgoOnRoad, body: Body) -> bool:
-    item, s, half_m = way.one.item, float(way.s_m[0]), float(way.half_s_m[0])
-    if way.is_moving or item.kind is ObjectKind.PEDESTRIAN:
-        return False
+    s, half_m = float(way.s_m[0]), float(way.half_s_m[0])
     is_ahead = ego.s_m - body.rear_m - _BEHIND_M < s + half_m
     return is_ahead and _NEAREST_M < _gap_m(way, body) < _DOOR_M - _LEAST_M

@@ -25,7 +25,7 @@ from planning.local.found_way import (
     waits_at,
 )
 from planning.local.hurry import HurryMemory, followers, update_hurry
-from planning.local.keeping_aside import beside_way, offsets_aside
+from planning.local.keeping_aside import BesideWay, offsets_aside
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.local_path import LocalPath
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
@@ -110,6 +110,7 @@ class LocalPlanner:
         self._cells = CellBuilder(route, self._layout, body, self._profile)
         self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
         self._memory, self._hurry = SearchMemory(), HurryMemory()
+        self._beside_way = BesideWay()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
         self._pulling_out = PullingOut(route, self._layout, body)
@@ -148,7 +149,7 @@ class LocalPlanner:
         pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
         stays = not slow and not let_by and not pulls_out and abs(planned_m) < IN_LANE_M + COLUMN_M
-        beside = beside_way(ways, standing.obstacles, ego, self._body) if stays else []
+        beside = self._beside_way.update(ways, ego, self._body) if stays else []
         ids = {way.one.item.track_id for way in beside}
         only_beside = all(way.one.item.track_id in ids for way in reasons)
         if beside and only_beside and self._keep_aside(beside, start, rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -48,6 +49,25 @@ def test_a_parked_car_beside_the_way_is_passed_out_of_reach_of_its_door(speed_mp
     assert Manoeuvre.PASS_THROUGH_ONCOMING_LANE not in manoeuvres(log)
     assert abs(log.column(2)[-1]) < 0.1, "back in the middle of the lane"
     assert log.column(3)[np.abs(log.column(1) - 90.0) < 20.0].min() > speed_mps - 1.5, "it does not slow down"
+
+
+def test_a_parked_car_whose_measured_speed_is_not_zero_is_passed_like_one_that_stands() -> None:
+    """The measured speed of a parked car was 0.4 to 0.9 m/s; the ego stayed in the middle and hit its door."""
+
+    def measured(time_s: float) -> tuple[TrackedObject]:
+        return (replace(beside(0.6), velocity_mps=(0.9 * math.cos(3.0 * time_s), 0.0)),)
+
+    log = drive_past(two_way_road(), measured, 60)
+    assert log.has_arrived
+    assert clearance_m(log, measured) > DOOR_M
+    assert np.ptp(log.column(2)[np.abs(log.column(1) - 90.0) < 3.0]) < 0.1, "it does not swing back and forth"
+
+
+def test_a_car_that_drives_slowly_beside_the_way_is_no_parked_one() -> None:
+    log = drive_past(
+        two_way_road(), lambda time_s: (replace(beside(0.6, 60.0 + 3.0 * time_s), velocity_mps=(3.0, 0.0)),), 60
+    )
+    assert farthest_m(log) < 0.1
 
 
 def test_a_row_of_parked_cars_is_passed_in_one_sweep() -> None:
