@@ -49,6 +49,9 @@ ghost. Obstacles beside the ego are kept, since no sensor sees them there."""
 _ELSEWHERE_M = 8.0
 """A track farther than this from the held position of its obstacle belongs to another object."""
 
+_SETS_OFF_MPS, _SETS_OFF_M = 1.5, 0.5
+"""An obstacle completely in view that is faster than this, and farther than this from where it is held, has set off."""
+
 _SLOW_MPS, _SIDEWAYS_M = 6.0, 0.5
 """Speed below which a bicycle is passed while it rides; and its sideways motion in a second from which on it
 crosses the road instead."""
@@ -147,7 +150,7 @@ class PassedObstacles:
 
     A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
     `view` should show and does not has gone, and so has one before the ego's front, `front_m` from its origin, whose
-    track is seen elsewhere, or that nothing has seen for long.
+    track is seen elsewhere, or that nothing has seen for long. One that sets off in view is not held any more.
     """
 
     def __init__(self, view: FrontView | None = None, front_m: float = 0.0) -> None:
@@ -158,6 +161,9 @@ class PassedObstacles:
 
     def settle(self, seen: Sequence[OnRoad], s_m: float, offset_m: float, time_s: float) -> list[OnRoad]:
         """`seen`, with the obstacles that are near the ego as they were held; the ego is at `s_m` and `offset_m`."""
+        for way in seen:
+            if way.one.item.track_id in self._held and self._sets_off(way, s_m, offset_m):
+                del self._held[way.one.item.track_id]
         held = [way for way in seen if way.one.item.track_id in self._held]
         there = {way.one.item.track_id for way in held if self._is_there(way)}
         elsewhere = {way.one.item.track_id for way in held} - there
@@ -183,8 +189,17 @@ class PassedObstacles:
 
     def _is_there(self, way: OnRoad) -> bool:
         """Whether a track is still where its obstacle is held."""
+        return self._moved_m(way) < _ELSEWHERE_M
+
+    def _sets_off(self, way: OnRoad, s_m: float, offset_m: float) -> bool:
+        """Whether a track that is completely in view leaves the place where its obstacle is held."""
+        is_in_view = self._view is not None and self._view.shows(way, s_m, offset_m)
+        return is_in_view and way.one.item.speed_mps > _SETS_OFF_MPS and self._moved_m(way) > _SETS_OFF_M
+
+    def _moved_m(self, way: OnRoad) -> float:
+        """Distance of a track from the place where its obstacle is held."""
         held = self._held[way.one.item.track_id]
-        return math.hypot(float(way.s_m[0] - held.s_m[0]), float(way.d_m[0] - held.d_m[0])) < _ELSEWHERE_M
+        return math.hypot(float(way.s_m[0] - held.s_m[0]), float(way.d_m[0] - held.d_m[0]))
 
     def hold(self, ways: Sequence[OnRoad], obstacles: frozenset[int]) -> None:
         """Store the positions of those of `ways` that stand and are among `obstacles`."""

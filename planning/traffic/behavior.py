@@ -38,7 +38,7 @@ _CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
 """A vehicle faster than the first, with less than this share of its speed in the ego's direction, is oncoming or
 crossing. The last is the distance to the ego's front at which it has to leave the path."""
 
-_WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 1.6, 5.0, 10.0
+_WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 2.2, 5.0, 10.0
 """A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with
 at most this speed, from this distance before it on: then it can still brake for it."""
 

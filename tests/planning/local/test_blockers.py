@@ -58,6 +58,18 @@ def test_an_obstacle_whose_track_seems_to_move_a_little_stays_where_it_was(seems
     assert places_of(ways) == {18: 112.0}
 
 
+@pytest.mark.parametrize(("ego_s_m", "speed_mps", "place_m"), [(100.0, 2.0, 1.0), (100.0, 0.8, 0.0), (109.0, 2.0, 0.0)])
+def test_an_obstacle_that_sets_off_in_view_is_where_it_is_seen(
+    ego_s_m: float, speed_mps: float, place_m: float
+) -> None:
+    """A bicycle at the kerb began to cross, and the ego drove on as if it stood (obstacles 40). At 109 m it is cut."""
+    passed = holding()
+    seen = standing(18, 112.0, 1.0)
+    moving = replace(seen.one.item, velocity_mps=(0.0, speed_mps))
+    ways = passed.settle([replace(seen, one=PredictedObject(moving))], ego_s_m, 0.0, 1.0)
+    assert [float(way.d_m[0]) for way in ways] == [place_m]
+
+
 def test_an_obstacle_beside_the_ego_stays_though_no_camera_sees_it() -> None:
     passed = holding()
     for step in range(100):

@@ -171,6 +171,7 @@ def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light
     ("kind", "y_m", "speed_mps", "is_slower"),
     [
         (ObjectKind.BICYCLE, -2.7, 0.0, True),
+        (ObjectKind.BICYCLE, -3.2, 0.0, True),
         (ObjectKind.BICYCLE, -2.7, 4.0, False),
         (ObjectKind.BICYCLE, -6.0, 0.0, False),
         (ObjectKind.CAR, -3.0, 0.0, False),
