@@ -27,6 +27,9 @@ FIRST_LEADER = -2
 _CREEPING_MPS = 1.0
 """A slower ego creeps."""
 
+_OPENING_MPS = 0.3
+"""A gap opens if the leader is faster than the ego by more than this; measured speeds scatter by 0.3 m/s."""
+
 
 @compiled("float64(float64, float64, float64, float64)")
 def safe_speed(gap_m: float, ahead_mps: float, response_s: float, decel_mps2: float) -> float:
@@ -68,6 +71,10 @@ def _accel_for_gap(
     # safe speed without lag. Feedback alone would overrun the stop by decel * response.
     slope = limit.decel_comfort_mps2 / (safe + limit.decel_comfort_mps2 * headway)
     wanted = -slope * closing + (safe - v) / response
+    stops_at = safe_speed(gap + room, ahead, limit.stop_response_s, limit.decel_firm_mps2)
+    if v < limit.headway_full_mps and closing < -_OPENING_MPS and v <= stops_at:
+        # A short gap opens by itself. A slow ego that braked for it would stand in the way of those behind.
+        return max(wanted, 0.0), False
     if v < 0.05 or closing <= 0.0:
         return max(wanted, -limit.decel_firm_mps2), False
     # The deceleration to stop, or to match a leader's speed, if part of the gap to be kept may be used up.

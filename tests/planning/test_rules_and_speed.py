@@ -197,6 +197,19 @@ def test_a_slow_ego_does_not_creep_into_what_it_almost_touches(v: float, gap_m: 
     assert motion.s_m[-1] <= v  # it stops within about a second
 
 
+@pytest.mark.parametrize(("ego_mps", "gap_m", "leader_mps", "brakes"), [
+    (1.7, 1.2, 2.8, False),  # a bicycle that rides away
+    (2.7, 1.2, 2.8, True),  # it hardly does
+    (1.7, 1.2, 1.0, True),
+    (18.0, 6.0, 19.0, True),  # a car that cuts in: the ego could not stop behind it
+])  # fmt: skip
+def test_it_does_not_brake_for_a_gap_that_opens(ego_mps: float, gap_m: float, leader_mps: float, brakes: bool) -> None:
+    """Between two bicycles, it braked to 1.2 m/s for a gap to the one ahead, and the one behind ran into it."""
+    leader = Leader(gap_m, leader_mps, VEHICLE)
+    motion = integrate_motion(flat(np.full(100, 25.0)), [], [leader], (0.0, ego_mps, 0.0), SPEED)
+    assert bool(motion.speed_mps.min() < ego_mps - 0.1) is brakes
+
+
 @settings(max_examples=80, deadline=None)
 @given(st.floats(0, 16), st.floats(1, 90))
 def test_stops_short_of_the_target_whenever_comfort_allows(v: float, distance: float) -> None:
