@@ -31,6 +31,7 @@ EXPERIMENTS = (
     Experiment("presets", ("weather/presets.json",), drives.both),
     Experiment("looks", ("detector/unseen_look_drives.json",), driving.looks),
     Experiment("ablations", ("driving/ablations.json",), drives.per_variant),
+    Experiment("random suite", ("driving/random_suite.json",), drives.both),
     Experiment("random drives", ("driving/random_drives.json",), drives.both),
     Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
