@@ -341,7 +341,8 @@ def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
 def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     """Measure the `parts` of the chosen cases, as far as the time goes."""
     compilers = max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))
-    bench.guard("compile", lambda: compile_all(chosen, compilers, has_shapes="sweep" in parts))
+    needed = [case for case in chosen if is_measured(case, parts)]
+    bench.guard("compile", lambda: compile_all(needed, compilers, has_shapes="sweep" in parts))
     bench.guard("copy", lambda: time_copy(bench))
     if "cpu" in parts:
         bench.guard("CPU time", lambda: time_calls(bench))
@@ -362,6 +363,17 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     for case in chosen if "liger" in parts else []:
         if case.ladder.name in liger.OPERATORS:
             bench.guard(f"liger {case.title()}", lambda: time_case(bench, case, "liger"))  # noqa: B023
+
+
+def is_measured(case: Case, parts: list[str]) -> bool:
+    """Whether any of the parts runs this case: then its kernels are compiled beforehand."""
+    return (
+        "forward" in parts
+        or "compiled" in parts
+        or ("sustained" in parts and case.is_sustained)
+        or ("sweep" in parts and case.is_swept)
+        or ("liger" in parts and case.ladder.name in liger.OPERATORS)
+    )
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
 from benchmarks.gpu.library import agreement, goals, pages
+from benchmarks.gpu.library.__main__ import is_measured
+from benchmarks.gpu.library.shapes import cases, half_product_cases
 from benchmarks.gpu.library.streams import spans
 from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
@@ -209,3 +211,11 @@ def test_ligers_times_stand_beside_those_of_the_default_version() -> None:
     times = {"v4": 180.0, "torch": 200.0, "liger": 270.0}
     table = goals.liger_table([size | {"contender": name, "median_us": time} for name, time in times.items()])
     assert table.splitlines()[-1] == "| softmax | float32 | 16384 x 4096 | 180 | 270 | 200 | 1.50 |"
+
+
+def test_kernels_are_compiled_only_for_the_cases_that_a_part_runs() -> None:
+    on_end = [case.rows for case in half_product_cases() if is_measured(case, ["sustained"])]
+    assert sorted(on_end) == [2048, 4096, 8192]
+    beside_liger = {case.ladder.name for case in cases() if is_measured(case, ["liger"])}
+    assert beside_liger == {"softmax", "layer_norm", "rms_norm"}
+    assert all(is_measured(case, ["forward"]) for case in half_product_cases())
