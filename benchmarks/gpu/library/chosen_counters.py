@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import sys
 import tempfile
 import time
@@ -73,6 +74,8 @@ ROWS = (
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "SchedulerStats", "LaunchStats", "ComputeWorkloadAnalysis")
 TENSOR = "SpeedOfLight_HierarchicalTensorRooflineChart"
 """A section with the operations of the tensor cores; where ncu does not know it, they are not counted."""
+TENSOR_BUSY = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed"
+OPERATIONS = re.compile(r"sm__ops_path_tensor_\w+\.sum")
 METRICS = (*(name for name in COUNTERS.values() if not name.startswith("launch__")), *MORE.values())
 
 
@@ -191,13 +194,23 @@ def count_all(seconds: float, sections: Sequence[str]) -> list[dict[str, Any]]:
     except RuntimeError as error:  # what was counted is worth keeping
         print(error, flush=True)
         found = [(Planned({"contender": "not assigned"}), row) for row in raw]
-    return [one.named | named(row, COUNTERS | MORE) | tensor_counters(row) for one, row in found]
+    return with_all_names([one.named | named(row, COUNTERS | MORE) | tensor_counters(row) for one, row in found])
 
 
 def tensor_counters(row: dict[str, Any]) -> dict[str, Any]:
-    """What ncu counted of the tensor cores, by its own names, but for what is zero."""
-    found = {name: value for name, value in row.items() if "tensor" in name and not name.startswith("breakdown:")}
-    return {"tensor": {name: value for name, value in found.items() if value not in ("", "0", 0.0, "n/a")}}
+    """How busy the tensor cores were, and how many operations they did; zero where ncu counted none.
+
+    ncu counts an operation by its instruction and once more by its types. The greatest of these sums is taken.
+    """
+    sums = [float(value.replace(",", "")) for name, value in row.items() if OPERATIONS.fullmatch(name)]
+    busy = row.get(TENSOR_BUSY) or "0"
+    return {"tensor_percent_of_peak": float(busy), "tensor_operations": int(max(sums, default=0.0))}
+
+
+def with_all_names(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Each row with the names of all rows, so that they make one table; None is what a row does not have."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
 
 
 def main() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from benchmarks.gpu.library.chosen_counters import Planned, assigned, base, tensor_counters
+from benchmarks.gpu.library.chosen_counters import Planned, assigned, base, tensor_counters, with_all_names
 
 
 def launches(*names: str) -> list[dict[str, Any]]:
@@ -36,6 +36,18 @@ def test_a_missing_kernel_is_an_error() -> None:
         assigned([Planned({"size": 1}, ("product",))], launches("gemm"))
 
 
-def test_counters_of_tensor_cores_that_counted_nothing_are_left_out() -> None:
-    row = {"sm__ops_path_tensor_a.sum": "12", "sm__ops_path_tensor_b.sum": "0", "breakdown:tensor": "3", "time": "1"}
-    assert tensor_counters(row) == {"tensor": {"sm__ops_path_tensor_a.sum": "12"}}
+def test_the_tensor_cores_operations_are_counted_once() -> None:
+    row = {
+        "sm__ops_path_tensor_op_hgmma_src_bf16_dst_fp32.sum": "1,200",
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum": "1,250",
+        "sm__ops_path_tensor_src_bf16_dst_fp32.sum.peak_sustained": "9,000",
+        "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_elapsed": "76.52",
+        "gpu__time_duration.sum": "31.2",
+    }
+    assert tensor_counters(row) == {"tensor_percent_of_peak": 76.52, "tensor_operations": 1250}
+    assert tensor_counters({}) == {"tensor_percent_of_peak": 0.0, "tensor_operations": 0}
+
+
+def test_rows_of_different_cases_make_one_table() -> None:
+    rows = with_all_names([{"taps": 3, "time_ns": 1.0}, {"depth": 8, "time_ns": 2.0}])
+    assert rows == [{"taps": 3, "time_ns": 1.0, "depth": None}, {"taps": None, "time_ns": 2.0, "depth": 8}]
