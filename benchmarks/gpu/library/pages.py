@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.gpu.library import agreement, convolutions_page, machine_code, report, streams_page
+from benchmarks.gpu.library import agreement, chosen_page, convolutions_page, machine_code, report, streams_page
 from benchmarks.gpu.library.goals import (
     cpu_table,
     default_version,
@@ -54,7 +54,7 @@ LIGER_FILE = PAGES / "liger.json"
 LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
-MACHINE_CODE, LAYERS = "machine code", "layers"
+MACHINE_CODE, LAYERS, CHOSEN = "machine code", "layers", "chosen counters"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
     "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
@@ -83,6 +83,8 @@ SUSTAINED_TEXT = (
 )
 COUNTERS_FILE = PAGES / "counters.json"
 """What `python -m benchmarks.gpu.library.counters` wrote."""
+CHOSEN_FILE = PAGES / "chosen_counters.json"
+"""What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
 COUNTERS_TEXT = (
     "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([counters.json](counters.json), by "
     "`python -m benchmarks.gpu.library.counters`). [Counters](terms.md#counters) explains the columns and the "
@@ -364,12 +366,15 @@ def made() -> dict[str, str]:
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
     if LIGER_FILE.is_file():
         found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
+    chosen = records.read(CHOSEN_FILE)["rows"]
+    found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
     measured, convolutions = [*newest(runs).values(), *products.values()], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))
     found["../performance-report.md"] = report.report(newest(runs), later, products, LIGER_FILE.is_file())
     table = convolutions_page.table(convolutions, roof_of(measured))
     page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
+    page_of_convolve = placed(page_of_convolve, CHOSEN, chosen_page.table(chosen, is_of_convolutions=True))
     code = machine_code.section(CONVOLVE, codes[CONVOLVE.name])
     found["convolve.md"] = placed(page_of_convolve, MACHINE_CODE, code)
     page_of_streams = (PAGES / "streams.md").read_text()

@@ -10,7 +10,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
-from benchmarks.gpu.library import agreement, goals, pages
+from benchmarks.gpu.library import agreement, chosen_page, goals, pages
 from benchmarks.gpu.library.__main__ import is_measured
 from benchmarks.gpu.library.shapes import cases, half_product_cases
 from benchmarks.gpu.library.streams import spans
@@ -219,3 +219,36 @@ def test_kernels_are_compiled_only_for_the_cases_that_a_part_runs() -> None:
     beside_liger = {case.ladder.name for case in cases() if is_measured(case, ["liger"])}
     assert beside_liger == {"softmax", "layer_norm", "rms_norm"}
     assert all(is_measured(case, ["forward"]) for case in half_product_cases())
+
+
+def test_a_counted_launch_is_held_against_what_its_size_needs() -> None:
+    counted = {
+        "element": "bfloat16", "kernel": "void at::<unnamed>::norm<float, 4>", "blocks": 132.0, "time_ns": 34528.0,
+        "dram_read_bytes": 60.0, "dram_write_bytes": 20.0, "dram_percent_of_peak": 50.3, "l2_bytes": 1.69e8,
+        "tensor_percent_of_peak": 37.6, "warps_resident_percent": 14.0, "issuing_percent_of_cycles": 38.4,
+        "cycles_waited_for": {"wait": 2.0, "selected": 1.0, "barrier": 0.8},
+    }  # fmt: skip
+    window = {"pictures": 16, "channels": 64, "height": 20, "width": 30, "columns": 128, "taps": 3}
+    convolution = {"operator": "convolve", "contender": "v2", "operations": 500, "transposed": None}
+    product = {
+        "operator": "matmul_half",
+        "contender": "torch",
+        "rows": 4,
+        "columns": 8,
+        "depth": 16,
+        "operations": None,
+    }
+    lines = [
+        counted | window | convolution | {"fewest_bytes": 100, "tensor_operations": 810},
+        counted | product | {"fewest_bytes": None, "tensor_operations": 0, "transposed": "b"},
+    ]
+    of_convolutions, of_products = (chosen_page.table(lines, one).splitlines()[2:] for one in (True, False))
+    rest = "14 % | 38 % | wait 2.0, barrier 0.8 |"
+    assert of_convolutions == [
+        "| convolve | bfloat16 | 3 x 3, 16 x 20 x 30, 64 to 128 | v2 | `at::norm` | 132 | 34.5 | 0.80 | 50 % | 169 "
+        f"| 38 % | 1.62 | {rest}"
+    ]
+    assert of_products == [
+        "| matmul_half | bfloat16 | 4 x 8 x 16, b transposed | torch | `at::norm` | 132 | 34.5 |  | 50 % | 169 "
+        f"|  |  | {rest}"
+    ]
