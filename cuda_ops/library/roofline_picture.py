@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from html import escape
+from itertools import groupby
 
 from cuda_ops.library.roofline import Point, Roof
 
@@ -47,7 +48,7 @@ def picture(points: Sequence[Point], roof: Roof, what: str = COLD) -> str:
         *_axes(),
         *_roof(roof),
         *(_roof_of_8_bits(roof) if any(point.tensor_products == 0.5 for point in points) else []),
-        *(_mark(point, colours[point.operator]) for point in points),
+        *(line for name, group in groupby(points, _operator) for line in _marks(list(group), colours[name])),
         *_legend(colours),
         "</svg>\n",
     ]
@@ -111,7 +112,16 @@ def _roof(roof: Roof) -> list[str]:
     ]
 
 
-def _mark(point: Point, colour: str) -> str:
+def _operator(point: Point) -> str:
+    return point.operator
+
+
+def _marks(points: Sequence[Point], colour: str) -> list[str]:
+    """Those of one operator, which share their colour."""
+    return [f'<g fill="{colour}" fill-opacity="0.7">', *map(_mark, points), "</g>"]
+
+
+def _mark(point: Point) -> str:
     x, y = x_px(point.operations_per_byte), y_px(point.tflop_per_s)
     where = f"{point.operator} {point.element} {point.rows} x {point.columns}: {point.tb_per_s:.2f} TB/s"
     shape = (
@@ -119,7 +129,7 @@ def _mark(point: Point, colour: str) -> str:
         if point.element == "float32"
         else f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7"'
     )
-    return f'{shape} fill="{colour}" fill-opacity="0.7"><title>{escape(where)}</title>{_end(shape)}'
+    return f"{shape}><title>{escape(where)}</title>{_end(shape)}"
 
 
 def _end(shape: str) -> str:

@@ -221,7 +221,7 @@ def rates_of(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:
         key = row["operator"], row["element"], row["columns"]
         if row["tb_per_s"] is None:
             continue
-        if row["contender"] in ("torch", "torch.compile"):
+        if row["contender"] in ("torch", "torch.compile", "liger"):
             peers[key] = max(row["tb_per_s"], peers.get(key, 0.0))
         elif row["contender"] == default_version(row):
             ours.setdefault(key, row["tb_per_s"])

@@ -37,6 +37,10 @@ LATER = RUNS / "later"
 """Cases of versions that came after the newest run, on another GPU."""
 PRODUCTS = RUNS / "products"
 """What `python -m benchmarks.gpu.library --products` wrote."""
+H200 = RUNS / "h200"
+"""Records of the GPU that the goals are for; the others are of an H100."""
+LIGER_FILE = H200 / "liger.json"
+"""What `python -m benchmarks.gpu.library --parts liger` wrote."""
 AGAIN = PAGES / "again"
 """Times of the newest run's operators in other runs (`agreement`): on the same GPU, and on another one of its kind."""
 STREAMS_FILE = PAGES / "streams.json"
@@ -49,8 +53,6 @@ LAYERS_FILE = PAGES.parent / "cuda" / "h200_convolutions.json"
 """What `python -m benchmarks.gpu.convolutions` wrote: the convolutions of both detectors."""
 BENCH_FILE = PAGES.parent / "cuda" / "h200.json"
 """What `python -m benchmarks.gpu` wrote on the same kind of GPU."""
-LIGER_FILE = PAGES / "liger.json"
-"""What `python -m benchmarks.gpu.library --parts liger` wrote."""
 LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
@@ -79,7 +81,8 @@ OTHERS = ("torch", "torch.compile", "matmul_half", "cuSPARSELt")
 """What is timed beside an operator's versions."""
 
 SUSTAINED_TEXT = (
-    "For two seconds on end, the default version and torch in turn, with the clock and the power late in that time:\n"
+    "For two seconds on end on one {gpu}, the default version and torch in turn, with the clock and the power late in "
+    "that time:\n"
 )
 COUNTERS_FILE = PAGES / "counters.json"
 """What `python -m benchmarks.gpu.library.counters` wrote."""
@@ -224,7 +227,7 @@ def _sustained(ladder: Ladder, figures: dict[str, Any]) -> list[str]:
         if row["operator"] == ladder.name
     ]
     names = ["type", "size", "contender", "TFLOP/s", "clock, MHz", "power, W"]
-    return [SUSTAINED_TEXT, rows(names, lines)] if lines else []
+    return [SUSTAINED_TEXT.format(gpu=figures["machine"]["gpu"]), rows(names, lines)] if lines else []
 
 
 READINGS = (("clock_mhz", 1), ("power_mw", 1000))
@@ -347,8 +350,8 @@ def read_runs() -> dict[str, dict[str, Any]]:
 
 
 def read_below(folder: Path) -> dict[str, dict[str, Any]]:
-    """The figures in a folder of `RUNS`, by the name of the file below `RUNS`."""
-    return {f"{folder.name}/{file.name}": records.read(file) for file in sorted(folder.glob("*.json"))}
+    """The figures in a folder of `RUNS`, by the name of the file below `RUNS`; not all have "rows" of their own."""
+    return {f"{folder.name}/{file.name}": {"rows": []} | records.read(file) for file in sorted(folder.glob("*.json"))}
 
 
 def read_again() -> dict[str, dict[str, Any]]:
@@ -359,19 +362,17 @@ def read_again() -> dict[str, dict[str, Any]]:
 def made() -> dict[str, str]:
     """Every page and picture by the name of its file."""
     runs, later, products, counters = read_runs(), read_below(LATER), read_below(PRODUCTS), read_counters()
-    codes = read_machine_code()
-    found = {
-        f"{ladder.name}.md": page(ladder, runs | later | products, counters, codes[ladder.name]) for ladder in LADDERS
-    }
+    on_h200, codes = read_below(H200), read_machine_code()
+    everywhere = runs | later | products | on_h200
+    found = {f"{ladder.name}.md": page(ladder, everywhere, counters, codes[ladder.name]) for ladder in LADDERS}
     found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
-    if LIGER_FILE.is_file():
-        found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
+    found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
     chosen = records.read(CHOSEN_FILE)["rows"]
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
     measured, convolutions = [*newest(runs).values(), *products.values()], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))
-    found["../performance-report.md"] = report.report(newest(runs), later, products, LIGER_FILE.is_file())
+    found["../performance-report.md"] = report.report(newest(runs), later, products, on_h200)
     table = convolutions_page.table(convolutions, roof_of(measured))
     page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
     page_of_convolve = placed(page_of_convolve, CHOSEN, chosen_page.table(chosen, is_of_convolutions=True))

@@ -31,25 +31,24 @@ medians in a CUDA graph on cold data, ours and the peers' in turn. The pages of 
 have every size; [roofline](operators/roofline.md) has the picture.
 """
 GOALS_TEXT = """
-The goals are rates on one H200, which no record is from. What memory bounds is held against the same share of the rate
-of ReLU, whose bytes are read and written once ([goals](operators/README.md#goals) says why not of the copy's). Products
-are held against cuBLAS in the same run, or against the rate itself: an H100 has the tensor cores of an H200. A goal is
-met if each of its cases meets it.
+The goals are rates on one H200. Records of an H200 are those of products with 2:4 sparse matrices, of bfloat16 for two
+seconds on end, and of the row operators beside torch and Liger. All others are of an H100: there what memory bounds is
+held against the same share of the rate of ReLU, whose bytes are read and written once
+([goals](operators/README.md#goals) says why not of the copy's). Products are held against cuBLAS in the same run, or
+against the rate itself: an H100 has the tensor cores of an H200. A goal is met if each of its cases meets it, in every
+record named beside it. While the H200 was timed, the cores of its host were busy with other work: only what the GPU
+timed in graphs is used, and no times of eager calls.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
-[convolutions](operators/convolve.md), and CUB for a sum of 2^30 float32
+[convolutions](operators/convolve.md), [Liger](operators/README.md#beside-liger), and CUB for a sum of 2^30 float32
 ({cub}). Not run:
 
-{liger}- QuACK: the compiler that it needs (`nvidia-cutlass-dsl`, 92 MB) could not be brought to the machine with the
+- QuACK: the compiler that it needs (`nvidia-cutlass-dsl`, 92 MB) could not be brought to the machine with the
   GPU, which has no network.
 - CV-CUDA and NPP, peers of the [operators for pictures](cuda.md#measured): their packages (128 and 154 MB) could not
   be brought there either.
 - CUTLASS's kernels for 2:4 sparse products, in torch: they refuse an H100 ([record](operators/sparse.json)).
-"""
-NO_LIGER = """\
-- Liger: `python -m benchmarks.gpu.library --parts liger` times it where `liger_kernel` is installed; on the machines
-  of these records it was not.
 """
 OPERATORS_TEXT = """
 Each line is the version that runs by default, over all sizes of that type. "Times as fast" is the time of the faster
@@ -63,8 +62,8 @@ of products. Empty is what cannot run there or was not timed.
 """
 SUSTAINED_TEXT = """
 Two seconds on end, ours and torch in turn, with the clock and the power late in that time: the card slows down before
-it exceeds its power. Readings of 126 to 220 W beside such rates were taken when the last call had just ended; they say
-nothing about the power of those products.
+it exceeds its power. Readings of 126 to 476 W at 1,980 MHz beside such rates were taken when the last call had just
+ended, or nearly; they say nothing about the power of those products.
 """
 
 
@@ -113,7 +112,7 @@ def machines_table(runs: Mapping[str, Figures]) -> str:
     for name, run in runs.items():
         machine = run["machine"]
         versions = [str(machine.get(key) or "") for key in ("driver", "python", "torch", "nvidia-cuda-nvrtc")]
-        count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained"))
+        count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained", "liger"))
         copy, took_s = run["copy"]["tb_per_s"], run.get("took_s", "")
         lines.append(
             [f"[{name}](operators/runs/{name})", machine["gpu"], *versions, str(count), f"{copy:.2f}", str(took_s)]
@@ -195,13 +194,22 @@ def ladders_table(entries: Sequence[Entry]) -> str:
 def sustained_table(runs: Iterable[Figures]) -> str:
     """What ran for seconds on end: rates, clock and power."""
     lines = []
-    for row in (row for run in runs for row in run.get("sustained", [])):
+    for gpu, row in ((run["machine"]["gpu"], row) for run in runs for row in run.get("sustained", [])):
         size = row["rows"], row["columns"], row["depth"], variant_of(row)
         readings = ("" if row[name] is None else f"{row[name] / unit:.0f}" for name, unit in READINGS)
         lines.append(
-            [row["operator"], row["element"], _named(size), row["contender"], f"{row['tflop_per_s']:.1f}", *readings]
+            [
+                row["operator"],
+                row["element"],
+                _named(size),
+                gpu,
+                row["contender"],
+                f"{row['tflop_per_s']:.1f}",
+                *readings,
+            ]
         )
-    return rows(["operator", "type", "size", "contender", "TFLOP/s", "clock, MHz", "power, W"], lines) if lines else ""
+    names = ["operator", "type", "size", "GPU", "contender", "TFLOP/s", "clock, MHz", "power, W"]
+    return rows(names, lines) if lines else ""
 
 
 def cub_times(runs: Iterable[Figures]) -> str:
@@ -217,11 +225,11 @@ def report(
     newest: Mapping[str, Figures],
     later: Mapping[str, Figures],
     products: Mapping[str, Figures],
-    has_liger: bool = False,
+    on_h200: Mapping[str, Figures],
 ) -> str:
     """The report. `newest` and `later` hold the operators that memory bounds, `products` those of matrices.
 
-    `has_liger` says that Liger was timed besides.
+    `on_h200` are records of the GPU that the goals are for; the others are of an H100.
     """
     runs = {**newest, **later, **products}
     measured = [*newest.values(), *products.values()]
@@ -231,17 +239,17 @@ def report(
         "rows": [row for run in (*newest.values(), *later.values()) for row in rows_of(run)],
         **{part: [row for run in newest.values() for row in run.get(part, [])] for part in ("compiled", "cpu_time")},
     }
-    sustained = sustained_table(products.values())
+    sustained = sustained_table([*products.values(), *on_h200.values()])
     parts = [
         TEXT,
         "## Machines and versions\n",
-        machines_table(runs),
+        machines_table({**runs, **on_h200}),
         f"The limits of the roofline: {summary(roof)}.\n",
         "## Goals\n",
         GOALS_TEXT.lstrip(),
-        all_goals.table(runs, together),
+        all_goals.table(runs, together, on_h200),
         "## Peers\n",
-        PEERS_TEXT.lstrip().format(cub=cub_times(newest.values()), liger="" if has_liger else NO_LIGER),
+        PEERS_TEXT.lstrip().format(cub=cub_times(newest.values())),
         "## Operators\n",
         OPERATORS_TEXT.lstrip(),
         operators_table(entries, points_of([*runs.values()]), roof),

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from benchmarks.gpu.library.goals import default_version
-from benchmarks.gpu.library.pages import LATER, PRODUCTS, newest, read_below, read_runs
+from benchmarks.gpu.library.pages import H200, LATER, PRODUCTS, newest, read_below, read_runs
 from benchmarks.gpu.library.shapes import shapes_of
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Problem
@@ -77,7 +77,7 @@ def test_no_default_is_much_slower_than_the_fastest_version(name: str) -> None:
     assert slow_defaults(run) == []
 
 
-@pytest.mark.parametrize(("name", "run"), (read_below(LATER) | read_below(PRODUCTS)).items())
+@pytest.mark.parametrize(("name", "run"), (read_below(LATER) | read_below(PRODUCTS) | read_below(H200)).items())
 def test_a_default_of_a_run_of_its_own_is_nearly_the_fastest(name: str, run: dict[str, Any]) -> None:
     times = times_us(run | {"sweep": []})
     with_several = {ladder.name for ladder in LADDERS if len(ladder.versions) > 1} & {case[0] for case in times}
