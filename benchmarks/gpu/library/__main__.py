@@ -19,8 +19,9 @@ from typing import Any
 
 import torch
 
-from benchmarks.gpu.library import cub, liger, rotating
+from benchmarks.gpu.library import rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
+from benchmarks.gpu.library.other_libraries import LIGER_OPERATORS, liger_operator, time_cub
 from benchmarks.gpu.library.shapes import (
     Case,
     arrays_of,
@@ -130,7 +131,7 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
     if case.ladder is MATMUL_SPARSE:
         contenders |= sparse_peers(case, more)
     if part == "liger":
-        contenders["liger"] = _on(sets, liger.operator(case.ladder.name), {})
+        contenders["liger"] = _on(sets, liger_operator(case.ladder.name), {})
     if part == "compiled":
         torch.compiler.reset()
         contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
@@ -347,7 +348,7 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     if "cpu" in parts:
         bench.guard("CPU time", lambda: time_calls(bench))
     if "cub" in parts:
-        bench.guard("CUB", lambda: cub.time_cub(bench))
+        bench.guard("CUB", lambda: time_cub(bench))
     for case in chosen if "forward" in parts else []:
         bench.guard(case.title(), lambda: time_case(bench, case, "rows"))  # noqa: B023 - called here
     for case in chosen if "sustained" in parts else []:
@@ -361,7 +362,7 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     for case in chosen if "compiled" in parts else []:
         bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, "compiled"))  # noqa: B023
     for case in chosen if "liger" in parts else []:
-        if case.ladder.name in liger.OPERATORS:
+        if case.ladder.name in LIGER_OPERATORS:
             bench.guard(f"liger {case.title()}", lambda: time_case(bench, case, "liger"))  # noqa: B023
 
 
@@ -372,7 +373,7 @@ def is_measured(case: Case, parts: list[str]) -> bool:
         or "compiled" in parts
         or ("sustained" in parts and case.is_sustained)
         or ("sweep" in parts and case.is_swept)
-        or ("liger" in parts and case.ladder.name in liger.OPERATORS)
+        or ("liger" in parts and case.ladder.name in LIGER_OPERATORS)
     )
 
 
