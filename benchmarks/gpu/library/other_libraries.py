@@ -1,6 +1,7 @@
-"""Peers from libraries that torch does not bring: the sum by CUB, and Liger-Kernel's operators by the name of the ladder.
+"""Peers from libraries that torch does not bring: the sum by CUB, and the operators of Liger-Kernel.
 
-Liger is plain Python over triton: `pip download --no-deps liger-kernel` gives a wheel of 0.9 MB that can be carried along.
+Liger is plain Python over triton: `pip download --no-deps liger-kernel` gives a wheel of 0.9 MB that can be carried
+along. Its operators are called by the name of the ladder.
 """
 
 from __future__ import annotations
