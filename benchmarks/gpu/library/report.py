@@ -37,7 +37,8 @@ held against the same share of the rate of ReLU, whose bytes are read and writte
 ([goals](operators/README.md#goals) says why not of the copy's). Products are held against cuBLAS in the same run, or
 against the rate itself: an H100 has the tensor cores of an H200. A goal is met if each of its cases meets it, in every
 record named beside it. While the H200 was timed, the cores of its host were busy with other work: only what the GPU
-timed in graphs is used, and no times of eager calls.
+timed in graphs is used, and no times of eager calls. Beside Liger's run, another program drew pictures on the same GPU
+(about 22 % of its time), so those rates are too low; the contenders took turns, so their ratios hold.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
