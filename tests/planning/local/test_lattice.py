@@ -15,6 +15,7 @@ from planning.local.lattice import (
     LAYERS,
     ONCOMING_LANE,
     OWN_LANE,
+    RUNS_MAX,
     LatticePath,
     RoadCells,
     SearchMemory,
@@ -111,6 +112,17 @@ def test_it_stays_before_its_stop(memory: SearchMemory) -> None:
     path = search(road(empty(), stop_m=40.0), CENTRE, 8.0, memory)
     assert path.is_complete
     assert path.along_m.max() <= 40.0
+
+
+def test_every_search_of_a_long_drive_begins_anew(memory: SearchMemory) -> None:
+    """Also those after the memory's numbers have all been used."""
+    roads = [road(standing(30, 45, OWN_SIDE)), road(empty())]
+    first = [search(one, CENTRE, 8.0, SearchMemory()) for one in roads]
+    for n in range(2 * RUNS_MAX + 2):
+        found, expected = search(roads[n % 2], CENTRE, 8.0, memory), first[n % 2]
+        assert (found.cost, found.nodes, found.offset_m.tobytes()) == (
+            expected.cost, expected.nodes, expected.offset_m.tobytes(),
+        )  # fmt: skip
 
 
 def test_no_way_at_all_is_told(memory: SearchMemory) -> None:
