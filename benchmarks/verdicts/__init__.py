@@ -9,13 +9,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from av_stack.suite.verdict import NOT_STARTED
 from benchmarks import markdown_tables
 
 MARK = "verdicts"
 """Name of the table in a page."""
 
-AGENTS = ("stack", "autopilot", "straight", "idle")
-"""The agents of the project's own tables, in their order."""
+AGENTS = ("stack", "imitation", "autopilot", "behavior", "basic", "straight", "idle")
+"""The agents in the order of the tables: those that drive by their sensors, by the simulator's truth, and blindly."""
+
+NOT_DRIVEN = "not driven"
+"""What the table says where an agent has no verdict on a route."""
 
 _TYPE = re.compile(r"_(?P<number>\d+)_(?P<type>[A-Za-z0-9_]+?)(_line_\d+)?$")
 
@@ -86,6 +90,8 @@ def agents_of(rows: list[Row]) -> list[str]:
 def read_rows(folders: Mapping[str, list[Path]]) -> list[Row]:
     """The rows of the suites in `folders` by agent, in the order of the route file. An agent may have several folders.
 
+    A run that did not start is no drive, and has no verdict.
+
     Raises ValueError for a run whose name is not that of a route with one scenario.
     """
     found: dict[tuple[int, str, str], dict[str, Verdict]] = {}
@@ -96,7 +102,9 @@ def read_rows(folders: Mapping[str, list[Path]]) -> list[Row]:
                 if name is None:
                     raise ValueError(f"{folder}: run {entry['scenario']} is no route with one scenario")
                 key = (int(name["number"]), name["type"], entry["map"])
-                found.setdefault(key, {})[agent] = _verdict(entry)
+                verdicts = found.setdefault(key, {})
+                if entry["end"] != NOT_STARTED:
+                    verdicts[agent] = _verdict(entry)
     return [Row(*key, verdicts) for key, verdicts in sorted(found.items())]
 
 
@@ -125,7 +133,7 @@ def table(rows: list[Row], agents: list[str]) -> str:
 def cell(verdict: Verdict | None) -> str:
     """What the table says of a verdict."""
     if verdict is None:
-        return "–"
+        return NOT_DRIVEN
     if verdict.crash is not None:
         return f"crash: {verdict.crash}"
     if verdict.passed:
@@ -136,14 +144,17 @@ def cell(verdict: Verdict | None) -> str:
 
 
 def totals(rows: list[Row], agents: list[str]) -> str:
-    """Markdown: for each agent the drives, those passed, those that reached their scenario, and the mean score."""
+    """Markdown: for each agent the drives, those passed, those that reached their scenario, and the mean score.
+
+    An agent that has not driven all routes has its share there, as "46 of 92": its figures are of these routes alone.
+    """
     cells = []
     for agent in agents:
         driven = [row.verdicts[agent] for row in rows if agent in row.verdicts]
         scores = [verdict.score for verdict in driven if verdict.score is not None]
         line = (
             agent,
-            str(len(driven)),
+            str(len(driven)) if len(driven) == len(rows) else f"{len(driven)} of {len(rows)}",
             str(sum(verdict.passed for verdict in driven)),
             str(sum(verdict.has_begun for verdict in driven)),
             str(sum(verdict.crash is not None for verdict in driven)),

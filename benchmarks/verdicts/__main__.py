@@ -5,14 +5,16 @@
         --json FILE.json --table PAGE.md --sheet SHEET.png --of stack
 
 A suite that was driven in parts is given once for each part. With `--add`, the verdicts of FILE.json stay where no
-suite has a newer one. The table replaces what stands between the lines `markdown_tables.marks(MARK)` of the page. The
-sheet shows the first drive of each type by the agent `--of`.
+suite has a newer one. The table replaces what stands between the lines `markdown_tables.marks(MARK)` of the page; its
+columns are in the order of `AGENTS`, whatever the order of the suites. The sheet shows the first drive of each type by
+the agent `--of`.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import cv2
@@ -22,7 +24,7 @@ from benchmarks.verdicts import MARK, agents_of, merged, read_json, read_rows, t
 from benchmarks.verdicts.sheet import Picture, read_picture, sheet
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verdicts", description=__doc__)
     parser.add_argument("--suite", action="append", required=True, metavar="AGENT=DIR", help="may be given again")
     parser.add_argument("--json", type=Path, help="the file to write")
@@ -30,15 +32,15 @@ def main() -> None:
     parser.add_argument("--table", type=Path, help="Markdown file whose marked part becomes the table")
     parser.add_argument("--sheet", type=Path, help="picture to write")
     parser.add_argument("--of", help="the agent whose drives the sheet shows")
-    given = parser.parse_args()
+    given = parser.parse_args(arguments)
     folders: dict[str, list[Path]] = {}
     for suite in given.suite:
         agent, _, folder = suite.partition("=")
         folders.setdefault(agent, []).append(Path(folder))
-    rows, agents = read_rows(folders), list(folders)
+    rows = read_rows(folders)
     if given.add:
         rows = merged(read_json(given.json), rows)
-        agents = agents_of(rows)
+    agents = agents_of(rows)
     text = f"{totals(rows, agents)}\n{table(rows, agents)}"
     print(text)
     if given.json:

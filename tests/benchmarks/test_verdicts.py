@@ -9,7 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks.verdicts import agents_of, cell, merged, read_json, read_rows, table, totals
+from av_stack.agents import names
+from benchmarks import markdown_tables
+from benchmarks.verdicts import AGENTS, MARK, agents_of, cell, merged, read_json, read_rows, table, totals
+from benchmarks.verdicts.__main__ import main
 from benchmarks.verdicts.sheet import PER_ROW, Picture, sheet
 
 
@@ -52,7 +55,7 @@ def test_agents_stand_side_by_side(tmp_path: Path) -> None:
         "| idle | 2 | 0 | 0 | 1 | 0.0 |",
         "| stack | 2 | 1 | 2 | 0 | 80.0 |",
     ]
-    assert cell(None) == "–"
+    assert cell(None) == "not driven"
 
 
 def test_newer_verdicts_join_those_of_a_file(tmp_path: Path) -> None:
@@ -69,9 +72,33 @@ def test_newer_verdicts_join_those_of_a_file(tmp_path: Path) -> None:
     rows = merged(read_json(file), read_rows({"stack": [write_suite(tmp_path / "again", *again)]}))
     assert agents_of(rows) == ["stack", "idle"]
     assert table(rows, agents_of(rows)).splitlines()[2:] == [
-        "| 2 | `T_Junction` | city_grid | **passed**, 80 | – |",
+        "| 2 | `T_Junction` | city_grid | **passed**, 80 | not driven |",
         "| 10 | `ParkedObstacle` | city_grid | **passed**, 100 | stood still (before the scenario), 0 |",
     ]
+
+
+def test_every_agent_has_its_place_in_the_tables() -> None:
+    assert set(AGENTS) == set(names.AGENTS)
+
+
+def test_columns_keep_their_order_and_tell_what_was_not_driven(tmp_path: Path) -> None:
+    drives = [drive("obstacles_10_ParkedObstacle", 90.0, 3.0), drive("obstacles_11_ParkedObstacle", 70.0, 3.0)]
+    for agent in ("idle", "one.of:Others", "stack", "autopilot"):
+        write_suite(tmp_path / agent, *drives)
+    unstarted = {**drives[0], "end": "not started", "shortcomings": ["no networkx"], "parts": None}
+    write_suite(tmp_path / "behavior", unstarted, drives[1])
+    suites = [f"{folder.name}={folder}" for folder in sorted(tmp_path.iterdir())]
+    page = tmp_path / "page.md"
+    page.write_text("\n".join(markdown_tables.marks(MARK)))
+    written = []
+    for order in (suites, suites[::-1]):
+        given = [word for suite in order for word in ("--suite", suite)]
+        main([*given, "--table", str(page)])
+        written.append(page.read_text())
+    assert written[0] == written[1]
+    assert "| route | type | map | stack | autopilot | behavior | idle | one.of:Others |" in written[0]
+    assert "| autopilot | 2 | 2 | 2 | 0 | 80.0 |\n| behavior | 1 of 2 | 1 | 1 | 0 | 70.0 |" in written[0]
+    assert "| **passed**, 90 | **passed**, 90 | not driven | **passed**, 90 |" in written[0]
 
 
 def test_a_run_without_a_type_is_refused(tmp_path: Path) -> None:
