@@ -20,13 +20,14 @@ def agents(rows: Rows) -> str:
         own = [row["verdicts"][agent] for row in rows if agent in row["verdicts"]]
         if not own:
             continue
+        scores = [one["score"] for one in own if one["score"] is not None]  # a crash has none
         both = [row["verdicts"] for row in rows if {agent, "stack"} <= row["verdicts"].keys()]
         cells.append(
             (
                 agent,
                 str(len(own)),
                 _share(one["passed"] for one in own),
-                f"{mean(one['score'] for one in own):.1f}",
+                f"{mean(scores):.1f}" if scores else "–",
                 _share(one["stack"]["passed"] for one in both) if agent != "stack" else "",
             )
         )

@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import experiments
 from benchmarks.experiments import EXPERIMENTS, PAGE, filled, read
+from benchmarks.experiments.driving import agents
 from benchmarks.experiments.seeing import weather_limits
 
 
@@ -33,6 +34,18 @@ def test_a_page_that_lacks_a_table_is_refused(experiment: experiments.Experiment
     page = PAGE.read_text().replace(f"<!-- {experiment.mark}: begin -->", "")
     with pytest.raises(ValueError, match=experiment.mark):
         filled(page)
+
+
+def test_an_agent_that_drove_one_route_stands_beside_the_stack_on_that_route() -> None:
+    rows: list[dict[str, Any]] = [
+        {"verdicts": {"stack": {"passed": True, "score": 90.0}, "behavior": {"passed": False, "score": 30.0}}},
+        {"verdicts": {"stack": {"passed": False, "score": 50.0}, "idle": {"passed": False, "score": None}}},
+    ]
+    assert agents(rows).splitlines()[2:] == [
+        "| stack | 2 | 1 of 2 | 70.0 |  |",
+        "| behavior | 1 | 0 of 1 | 30.0 | 1 of 1 |",
+        "| idle | 1 | 0 of 1 | – | 0 of 1 |",
+    ]
 
 
 def test_a_weather_limit_says_where_it_lies() -> None:
