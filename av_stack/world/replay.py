@@ -17,14 +17,14 @@ from av_stack.world.base import PictureWatch
 from av_stack.world.carla.map import lane_graph_of_text
 
 TICKS_AHEAD = 8
-"""So many ticks are read and decoded in advance."""
+"""So many ticks are read, and their pictures decoded and looked at, in advance."""
 
 Look = Callable[[CameraImage], None]
 """Is shown each picture in a thread that is ahead, before `tick` returns it."""
 
 
 class ReplayWorld:
-    """Plays one recording; threads of its own read and look ahead. `recorded` is the tick that `tick` returned last.
+    """Plays one recording; a thread of its own reads and looks ahead. `recorded` is the tick that `tick` returned last.
 
     A recording without lossless pictures gives frames without cameras. Once `tick` has returned None, `problem` says
     why the recording could not be read to its end, if so. Raises ConfigError where the file cannot be replayed.
@@ -34,7 +34,7 @@ class ReplayWorld:
         self.reader = DriveReader(path)
         self.recorded: RecordedTick | None = None
         self._watch: PictureWatch | None = None
-        self._threads: list[_Ahead] = []
+        self._ahead: _Ahead | None = None
         self._look: Look | None = None
         try:
             self._graph = lane_graph_of_text(self.setup.map_text, self.setup.map_name)
@@ -78,11 +78,9 @@ class ReplayWorld:
         self._watch = watch
 
     def tick(self) -> SensorFrame | None:
-        if not self._threads:
-            self._threads.append(_Ahead(self.reader.ticks(), "read ahead"))
-            if self._look is not None:  # a thread of its own: it takes as long as all else of a tick
-                self._threads.append(_Ahead(_shown(self._threads[0], self._look), "look ahead"))
-        tick = self._threads[-1].next()
+        if self._ahead is None:
+            self._ahead = _Ahead(_shown(self.reader.ticks(), self._look))
+        tick = self._ahead.next()
         if tick is None:
             return None
         self.recorded = tick
@@ -104,20 +102,20 @@ class ReplayWorld:
 
     def close(self) -> None:
         self._watch = None
-        for thread in self._threads:  # first the one that reads, for which the other may wait
-            thread.close()
+        if self._ahead is not None:
+            self._ahead.close()
         self.reader.close()
 
 
 class _Ahead:
     """Takes ticks from `source` in a thread, at most `TICKS_AHEAD` before they are asked for."""
 
-    def __init__(self, source: Iterator[RecordedTick], name: str) -> None:
+    def __init__(self, source: Iterator[RecordedTick]) -> None:
         self._source = source
         self._queue: queue.Queue[RecordedTick | BaseException | None] = queue.Queue(TICKS_AHEAD)
         self._is_closed = threading.Event()
         self._is_over = False
-        self._thread = threading.Thread(target=self._work, name=name, daemon=True)
+        self._thread = threading.Thread(target=self._work, name="replay ahead", daemon=True)
         self._thread.start()
 
     def next(self) -> RecordedTick | None:
@@ -156,9 +154,10 @@ class _Ahead:
         self._queue.put(last)
 
 
-def _shown(ticks: _Ahead, look: Look) -> Iterator[RecordedTick]:
-    """The ticks after `look` has seen their pictures."""
-    while (tick := ticks.next()) is not None:
-        for image in tick.frame.cameras.values():
-            look(image)
+def _shown(ticks: Iterator[RecordedTick], look: Look | None) -> Iterator[RecordedTick]:
+    """The ticks after `look`, if any, has seen their pictures."""
+    for tick in ticks:
+        if look is not None:
+            for image in tick.frame.cameras.values():
+                look(image)
         yield tick

@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -41,10 +42,13 @@ class Float32Network:
         self.size_px, self.names = size_px, tuple(self._model.names[i] for i in range(len(self._model.names)))
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
+        return partial(self.infer, bgr)
+
+    def infer(self, bgr: Image) -> Float32:
         rgb = torch.from_numpy(np.ascontiguousarray(bgr)).to(self._device).permute(2, 0, 1).flip(0)
         with torch.inference_mode():
             rows = self._model(rgb[None].float() / 255.0)[0]
-        return lambda: np.asarray(rows[0].cpu().numpy(), dtype=np.float32)
+        return np.asarray(rows[0].cpu().numpy(), dtype=np.float32)
 
 
 def measure_share(told: argparse.Namespace, share: float) -> dict[str, Any]:

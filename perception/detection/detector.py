@@ -64,10 +64,12 @@ class Detector:
 
     def detect_in(self, bgr: Image) -> tuple[Detection, ...]:
         """As `detect`, for a picture (height, width, 3) of any size, without its camera."""
-        self.begin(bgr)
-        assert self._begun is not None
-        (_, scale, rows), self._begun = self._begun, None
-        return self.to_detections(rows(), scale, bgr)
+        begun, self._begun = self._begun, None
+        if begun is not None and begun[0] is bgr:
+            _, scale, rows = begun
+            return self.to_detections(rows(), scale, bgr)
+        picture, scale = letterbox(bgr, self._network.size_px)
+        return self.to_detections(self._network.infer(picture), scale, bgr)
 
     def to_detections(self, rows: Float32, scale: float, bgr: Image) -> tuple[Detection, ...]:
         """Detections from the network's `rows` for the picture `bgr`, which the network saw scaled by `scale`."""

@@ -40,6 +40,10 @@ class Network(Protocol):
         """
         ...
 
+    def infer(self, bgr: Image) -> Float32:
+        """The rows of such a picture, by inference in the calling thread; a started one is then lost."""
+        ...
+
 
 class OpenVinoNetwork:
     """Network on the CPU, in float32 on every processor: the same picture gives the same boxes on every run."""
@@ -65,11 +69,19 @@ class OpenVinoNetwork:
         return other
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
+        self._give(bgr)
+        self._request.start_async()
+        return self._rows
+
+    def infer(self, bgr: Image) -> Float32:
+        self._give(bgr)
+        self._request.infer()
+        return self._rows()
+
+    def _give(self, bgr: Image) -> None:
         self._request.wait()  # an earlier picture whose rows were never fetched
         self._picture = np.ascontiguousarray(bgr[None])  # shared with OpenVINO, so it must outlive the request
         self._request.set_input_tensor(self._tensor(self._picture, shared_memory=True))
-        self._request.start_async()
-        return self._rows
 
     def _rows(self) -> Float32:
         self._request.wait()
@@ -157,9 +169,9 @@ class TorchNetwork:
             return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
-        return partial(self._infer, bgr)
+        return partial(self.infer, bgr)
 
-    def _infer(self, bgr: Image) -> Float32:
+    def infer(self, bgr: Image) -> Float32:
         torch = self._torch
         picture = torch.from_numpy(np.ascontiguousarray(bgr)).to(self.device)
         rgb = picture.permute(2, 0, 1).flip(0)[None].to(self.dtype) / 255.0
