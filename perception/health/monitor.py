@@ -258,8 +258,14 @@ def noise_level(grey: Image) -> float:
         return 0.0
     answer = np.asarray(cv2.sepFilter2D(rows, cv2.CV_16S, NOISE_MASK, NOISE_MASK), dtype=np.int16)
     size = np.abs(answer[1:-1:2, 1:-1:2]).ravel()
-    middle = (len(size) - 1) // 2, len(size) // 2
-    return float(np.partition(size, middle)[list(middle)].mean()) / (0.6745 * 6.0)
+    return median_of_counts(np.bincount(size)) / (0.6745 * 6.0)
+
+
+def median_of_counts(counts: NDArray[np.intp]) -> float:
+    """The median of whole numbers from 0 on, of which `counts` (N,) says how often each occurs."""
+    up_to = np.cumsum(counts)
+    middle = (up_to[-1] - 1) // 2, up_to[-1] // 2
+    return float(np.searchsorted(up_to, middle, side="right").mean())
 
 
 def _small(grey: Image) -> Float32:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from av_core.frames import intrinsics
 from av_core.types import Image
 from perception.lanes.road_view import RoadView
+from perception.lanes.side_kernel import at_both_sides
 
 SIDE_STEP_M = 0.5
 """Lateral distance, m, at which asphalt beside a stripe is sampled: beyond the other stripe of a double line, and in
@@ -63,10 +64,15 @@ class PaintMask:
     lane_light: NDArray[np.float64]
 
 
+def side_steps(view: RoadView, step_m: float = SIDE_STEP_M) -> NDArray[np.int64]:
+    """`step_m` in px, for each row: at least 2, and less than the picture's width."""
+    return np.clip(np.rint(step_m / view.metres_per_px), 2, view.camera.width_px - 1).astype(np.int64)
+
+
 def side_columns(view: RoadView, step_m: float = SIDE_STEP_M) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Flat indices of the pixels `step_m` to the left and right of each pixel, clamped at the picture's edge."""
     rows, width = len(view.metres_per_px), view.camera.width_px
-    step = np.maximum(np.rint(step_m / view.metres_per_px), 2).astype(np.intp)[:, None]
+    step = side_steps(view, step_m)[:, None]
     column = np.arange(width, dtype=np.intp)[None, :]
     row = np.arange(rows, dtype=np.intp)[:, None] * width
     return row + np.maximum(column - step, 0), row + np.minimum(column + step, width - 1)
@@ -89,7 +95,7 @@ class Columns:
     """Sampling positions beside each pixel, as flat indices.
 
     `left`, `right` are at `SIDE_STEP_M`, `near_left`, `near_right` at `NEAR_STEP_M`, all (rows, width); `lane` (rows,
-    LANE_SAMPLES) is right ahead of the car.
+    LANE_SAMPLES) is right ahead of the car. `step_px`, `near_px` (rows,) are these two distances.
     """
 
     left: NDArray[np.intp]
@@ -97,25 +103,28 @@ class Columns:
     near_left: NDArray[np.intp]
     near_right: NDArray[np.intp]
     lane: NDArray[np.intp]
+    step_px: NDArray[np.int64]
+    near_px: NDArray[np.int64]
 
 
 def columns_of(view: RoadView) -> Columns:
     """Compute the sampling positions for the pixels of `view`."""
-    return Columns(*side_columns(view), *side_columns(view, NEAR_STEP_M), lane_columns(view))
+    return Columns(
+        *side_columns(view), *side_columns(view, NEAR_STEP_M), lane_columns(view),
+        side_steps(view), side_steps(view, NEAR_STEP_M),
+    )  # fmt: skip
 
 
 def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
     """Segment the paint in the road rows `road_bgr` (rows, width, 3) uint8."""
-    left, right = columns.left, columns.right
     lab = np.asarray(cv2.cvtColor(road_bgr, cv2.COLOR_BGR2LAB), dtype=np.uint8)
     channels = [np.asarray(channel, dtype=np.uint8) for channel in cv2.split(lab)]
     light, yellowness = channels[0], channels[2]
-    light_left, light_right = _at(light, left), _at(light, right)
+    light_left, light_right = at_both_sides(light, columns.step_px)
     white = cv2.subtract(light, cv2.max(light_left, light_right))  # saturating: 0 where not brighter
-    yellow_right = _at(yellowness, right)
-    yellow = cv2.subtract(yellowness, cv2.max(_at(yellowness, left), yellow_right))
-    near = cv2.max(_at(light, columns.near_left), _at(light, columns.near_right))
-    white = cv2.max(white, cv2.subtract(light, near))
+    yellow_left, yellow_right = at_both_sides(yellowness, columns.step_px)
+    yellow = cv2.subtract(yellowness, cv2.max(yellow_left, yellow_right))
+    white = cv2.max(white, cv2.subtract(light, cv2.max(*at_both_sides(light, columns.near_px))))
     dim = float(np.clip(np.median(light[::4, ::4]) / DAYLIGHT, DIM_MIN, 1.0))
     white_min = _threshold(light, light_right, WHITE_CONTRAST_MIN * dim)
     yellow_min = _threshold(yellowness, yellow_right, YELLOW_CONTRAST_MIN * dim)
@@ -123,13 +132,8 @@ def segment_paint(road_bgr: Image, columns: Columns) -> PaintMask:
     is_white = (white >= white_min) & ~is_yellow
     paint = _without_specks(is_white | is_yellow)
     contrast = np.asarray(cv2.max(white, yellow) * paint, dtype=np.uint8)
-    lane_light = np.median(_at(light, columns.lane), axis=1)
-    return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, left, right, lane_light)
-
-
-def _at(channel: Image, index: NDArray[np.intp]) -> Image:
-    """Values at flat indices; these are always inside, and `clip` is faster than numpy's check."""
-    return np.asarray(channel.take(index, mode="clip"), dtype=np.uint8)
+    lane_light = np.median(light.take(columns.lane), axis=1)
+    return PaintMask(is_white & paint, is_yellow & paint, contrast, lab, columns.left, columns.right, lane_light)
 
 
 def _without_specks(paint: NDArray[np.bool_]) -> NDArray[np.bool_]:

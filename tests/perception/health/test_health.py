@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from av_core.types import CameraImage, CameraModel, Image
-from perception.health.monitor import PICTURE_FAULTS, Fault, Health, HealthMonitor, Response
+from perception.health.monitor import PICTURE_FAULTS, Fault, Health, HealthMonitor, Response, median_of_counts
 from tests.perception.lane_pictures import FRONT, YELLOW, Paint, camera_image, draw_road
 
 DT_S, SPEED_MPS = 0.05, 8.0
@@ -179,3 +179,8 @@ def test_any_picture_gets_an_answer(width: int, height: int, level: int, is_nois
         assert 0.0 <= health.confidence <= 1.0
         if not is_noise:
             assert Fault.BLACK in health.faults or Fault.OVEREXPOSED in health.faults
+
+
+@given(st.lists(st.integers(0, 40), min_size=1, max_size=30))
+def test_the_median_of_counts_is_that_of_the_numbers(numbers: list[int]) -> None:
+    assert median_of_counts(np.bincount(numbers)) == np.median(numbers)

@@ -11,6 +11,7 @@ from perception.lanes.lines import along_the_road, find_segments, stripe_points
 from perception.lanes.paint_classifier import Appearance, paint_probability
 from perception.lanes.road_view import road_view
 from perception.lanes.segmentation import columns_of, segment_paint
+from perception.lanes.side_kernel import at_both_sides
 from tests.perception.lane_pictures import FRONT, Float, Paint, draw_road
 
 
@@ -54,3 +55,17 @@ def test_every_oddity_counts_against_it(values: tuple[float, ...], which: int) -
     odd[which] += 0.5
     plain, worse = paint_probability(Appearance(*values)), paint_probability(Appearance(*odd))
     assert 0.0 <= worse <= plain <= 1.0
+
+
+def test_pixels_beside_are_those_of_the_flat_indices() -> None:
+    """Which the paint of a GPU is found by."""
+    view = road_view(FRONT)
+    assert view is not None
+    columns = columns_of(view)
+    channel = np.random.default_rng(5).integers(0, 256, columns.left.shape, dtype=np.uint8)
+    for step_px, left, right in (
+        (columns.step_px, columns.left, columns.right),
+        (columns.near_px, columns.near_left, columns.near_right),
+    ):
+        for found, index in zip(at_both_sides(channel, step_px), (left, right), strict=True):
+            np.testing.assert_array_equal(found, channel.take(index))
