@@ -1,6 +1,7 @@
 """The stack as an agent for CARLA Leaderboard 2's evaluator: `--agent .../av_stack/leaderboard_agent.py`.
 
-`--agent-config` is the name of the track, MAP or SENSORS (the default). docs/agents.md says what each track does.
+`--agent-config` is the name of the track, such as MAP or SENSORS (the default). docs/agents.md says what each track
+does.
 """
 
 from __future__ import annotations
@@ -53,9 +54,13 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
 
     def setup(self, path_to_conf_file: str) -> None:
         name = path_to_conf_file or Track.SENSORS.value
-        if name not in (Track.SENSORS.value, Track.MAP.value):
-            raise ConfigError(f"--agent-config {name!r:.80}: needed is the name of the track, MAP or SENSORS")
+        names = [track.value for track in Track]
+        if name not in names:
+            raise ConfigError(
+                f"--agent-config {name!r:.80}: needed is the name of the track, one of {', '.join(names)}"
+            )
         self.track = Track(name)
+        self._with_map = name.startswith(Track.MAP.value)  # MAP_QUALIFIER differs only in the number of sensors
         self._device, why = resolve_device("auto", has_weights=True)
         print(why)
         self._rig = load_rig(RIG[self._device])
@@ -66,7 +71,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
         self._first_s: float | None = None
 
     def sensors(self) -> list[dict[str, Any]]:
-        return sensor_specs(self._rig, REAR_AXLE_X_M, with_map=self.track is Track.MAP)
+        return sensor_specs(self._rig, REAR_AXLE_X_M, with_map=self._with_map)
 
     def run_step(self, input_data: dict[str, tuple[int, Any]], timestamp: float) -> Any:
         if self._pipeline is None:
@@ -93,7 +98,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
 
     def _graph(self, input_data: dict[str, tuple[int, Any]]) -> LaneGraph | None:
         """The map: that of the MAP track, or one made of the plan; None until there is one."""
-        if self.track is Track.MAP:
+        if self._with_map:
             return lane_graph_of_text(input_data[MAP][1]["opendrive"]) if MAP in input_data else None
         self._fixes.append(input_data[GNSS][1][:2])
         if len(self._fixes) < FIXES:
@@ -106,7 +111,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
 
     def _make_pipeline(self, graph: LaneGraph) -> Pipeline:
         config = self._stack
-        find = route_on_map if self.track is Track.MAP else route_on_plan
+        find = route_on_map if self._with_map else route_on_plan
         route = find(graph, self._plan())
         print(f"route of {route.length_m:.0f} m on {graph.name}")
         route = continued(graph, route, config.planning.route)
