@@ -6,6 +6,7 @@ evaluator.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -128,5 +129,5 @@ def _summary(pairs: Sequence[tuple[Drive, Drive]], alone: Sequence[Drive]) -> st
         )
     if alone:
         missing = ", ".join(f"{drive.route} (only {drive.agent})" for drive in alone)
-        lines.append(f"In no mean, because one agent has no result: {missing}.\n")
+        lines.append(textwrap.fill(f"In no mean, because one agent has no result: {missing}.", 120) + "\n")
     return "".join(f"\n{line}" for line in lines)
