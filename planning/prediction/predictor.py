@@ -47,15 +47,15 @@ _STOPPING_MPS2, _OVER_LINE_M, _CREEPING_MPS = 6.0, 1.0, 2.0
 is slower than the last can stop anywhere."""
 
 _LEAVING_MPS = 0.6
-"""Sideways speed from which a vehicle may be leaving its lane."""
+"""Sideways speed from which a vehicle may be leaving its lane, beyond what may be an error of its track."""
 
 
 class Predictor:
     """The prediction stage: the possible ways of every moving road user in a scene.
 
     A vehicle follows its lane at constant speed, and at a fork the straightest continuation; it gets one mode for each
-    lane that fits, if it is not too fast for the lane's bends. A vehicle that moves sideways on its lane, as in a lane
-    change, gets a mode at constant velocity as well. Pedestrians, and vehicles on no lane, keep their velocity.
+    lane that fits, if it is not too fast for the lane's bends. A vehicle that leaves its lane gets a mode at constant
+    velocity as well. Pedestrians, and vehicles on no lane, keep their velocity.
     """
 
     def __init__(self, graph: LaneGraph, config: PredictionConfig | None = None) -> None:
@@ -117,9 +117,27 @@ class Predictor:
             return (_constant_velocity(item, self._times),)
         possible = [match for match in near[:_MAX_LANES] if self._can_follow(item, match)] or near[:1]
         along_lanes = tuple(self._follow_lane(item, match) for match in possible)
-        if item.speed_mps * abs(np.sin(near[0].heading_rad)) > _LEAVING_MPS:
+        if self._leaves_lane(item, near[0]):
             return (_constant_velocity(item, self._times), *along_lanes)
         return along_lanes
+
+    def _leaves_lane(self, item: TrackedObject, match: LaneMatch) -> bool:
+        """Whether a vehicle moves sideways on its lane, by more than one standard deviation of its track explains.
+
+        In a bend an error along the lane counts as well, because the lane has another direction there.
+        """
+        sideways_mps = item.speed_mps * abs(float(np.sin(match.heading_rad)))
+        if item.covariance is None or sideways_mps <= _LEAVING_MPS:
+            return sideways_mps > _LEAVING_MPS
+        lane = self._graph.lanes[match.lane].curve
+        yaw_rad = float(np.interp(match.s_m, lane.s_m, lane.yaw_rad))
+        bend_1pm = float(np.interp(match.s_m, lane.s_m, lane.curvature_1pm))
+        along = np.array([np.cos(yaw_rad), np.sin(yaw_rad)])
+        across = np.array([-along[1], along[0]])
+        place, velocity = item.covariance[:2, :2], item.covariance[2:, 2:]
+        turn_mps2 = (item.speed_mps * bend_1pm) ** 2
+        variance = across @ velocity @ across + turn_mps2 * (along @ place @ along)
+        return sideways_mps - float(np.sqrt(max(0.0, variance))) > _LEAVING_MPS
 
     def _follow_lane(self, item: TrackedObject, match: LaneMatch) -> PredictedMode:
         lane = self._graph.lanes[match.lane]

@@ -94,6 +94,24 @@ def test_who_changes_lane_may_also_keep_its_velocity() -> None:
     assert np.allclose(along.y_m, 0.8)
 
 
+@pytest.mark.parametrize(("sigma_mps", "may_leave"), [(0.3, True), (0.5, False)])
+def test_a_sideways_speed_that_may_be_an_error_of_the_track_is_none(sigma_mps: float, may_leave: bool) -> None:
+    covariance = np.diag([4.0, 0.1, 4.0, sigma_mps**2])
+    (one,) = predicted(fork(), replace(thing(50.0, 0.0, (10.0, 1.0)), covariance=covariance)).objects
+    assert (len(one.modes) == 2) is may_leave
+
+
+@pytest.mark.parametrize(("along_m", "may_leave"), [(0.5, True), (3.0, False)])
+def test_in_a_bend_an_error_along_the_lane_counts_as_well(along_m: float, may_leave: bool) -> None:
+    graph = join([arc(key(0), 0, 0, 0, 30, np.pi / 2)])
+    course = np.pi / 4 + 0.15  # in the middle of the bend, whose heading is 45 degrees
+    place = 30.0 * np.sin(np.pi / 4), 30.0 * (1.0 - np.cos(np.pi / 4))
+    item = thing(*place, (8.0 * np.cos(course), 8.0 * np.sin(course)), yaw=course)
+    covariance = np.diag([along_m**2, along_m**2, 0.01, 0.01])
+    (one,) = predicted(graph, replace(item, covariance=covariance)).objects
+    assert (len(one.modes) == 2) is may_leave
+
+
 @pytest.mark.parametrize("item", [thing(50.0, 0.0, (1.0, 1.0), ObjectKind.PEDESTRIAN), thing(50.0, 30.0, (3.0, 1.0))])
 def test_pedestrians_and_vehicles_off_the_lanes_keep_their_velocity(item: TrackedObject) -> None:
     (one,) = predicted(fork(), item).objects
