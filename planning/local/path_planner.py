@@ -25,7 +25,7 @@ from planning.local.found_way import (
     waits_at,
 )
 from planning.local.hurry import HurryMemory, followers, update_hurry
-from planning.local.keeping_aside import BesideWay, offsets_aside
+from planning.local.keeping_aside import BesideWay, OncomingTooNear, offsets_aside, offsets_from_oncoming
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
 from planning.local.local_path import LocalPath
 from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
@@ -95,6 +95,9 @@ soon behind it: it may wait there."""
 _ASIDE_NOISE_M = 0.15
 """The path beside vehicles that stand changes only if their places change by more than this."""
 
+_ASIDE_M, _ASIDE_S = 20.0, 3.0
+"""The ego keeps aside from oncoming vehicles for this distance plus its way in this time."""
+
 _ON_ROUTE_M = 0.02
 """Offsets of the path below this count as none."""
 
@@ -110,7 +113,7 @@ class LocalPlanner:
         self._cells = CellBuilder(route, self._layout, body, self._profile)
         self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
         self._memory, self._hurry = SearchMemory(), HurryMemory()
-        self._beside_way = BesideWay()
+        self._beside_way, self._oncoming = BesideWay(), OncomingTooNear()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
         self._pulling_out = PullingOut(route, self._layout, body)
@@ -150,9 +153,10 @@ class LocalPlanner:
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
         stays = not slow and not let_by and not pulls_out and abs(planned_m) < IN_LANE_M + COLUMN_M
         beside = self._beside_way.update(ways, ego, self._body) if stays else []
+        near_m = self._oncoming.update(ways, ego, self._body, prediction.stamp.time_s) if stays else None
         ids = {way.one.item.track_id for way in beside}
         only_beside = all(way.one.item.track_id in ids for way in reasons)
-        if beside and only_beside and self._keep_aside(beside, start, rows):
+        if (beside or near_m is not None) and only_beside and self._keep_aside(beside, near_m, start, rows):
             return self._in_lane(prediction, ways, standing)
         if not reasons and not slow and not let_by and not pulls_out and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
@@ -209,13 +213,17 @@ class LocalPlanner:
         passed = self._near_lanes(ways, standing.suspects)
         return LocalPath(route, offset_m, prediction, passed=passed, obstacles=standing.obstacles)
 
-    def _keep_aside(self, beside: list[OnRoad], start: EgoOnRoad, rows: slice) -> bool:
+    def _keep_aside(self, beside: list[OnRoad], oncoming_m: float | None, start: EgoOnRoad, rows: slice) -> bool:
         """Lead the ego past those beside its way with room for their doors, or stay where that would be too sudden.
 
-        False where the path touches one.
+        Oncoming ones come as near as `oncoming_m`, if any come too near. False where the path touches one that stands.
         """
         profile, before_m = self._profile, self._profile.offset_m.copy()
-        wanted_m = offsets_aside(self._route.s_m, beside, start.speed_mps, self._layout, self._body)
+        s_m = self._route.s_m
+        wanted_m = offsets_aside(s_m, beside, start.speed_mps, self._layout, self._body)
+        if oncoming_m is not None:
+            until_s_m = start.s_m + _ASIDE_M + _ASIDE_S * start.speed_mps
+            wanted_m += offsets_from_oncoming(s_m, oncoming_m, start, self._layout, self._body, until_s_m)
         ahead = slice(self._route.row_at(start.s_m), rows.stop)
         if np.abs(wanted_m[ahead] - before_m[ahead]).max() > _ASIDE_NOISE_M:
             profile.lead_along_if_gentle(wanted_m, start, rows)

@@ -106,3 +106,25 @@ def test_between_two_rows_of_parked_cars_it_stays_in_the_middle() -> None:
     alone_m = offsets_aside(route.s_m, [right], 8.0, layout, body)
     assert alone_m.max() == pytest.approx(0.6, abs=1e-6)
     assert np.abs(alone_m + offsets_aside(route.s_m, [left], 8.0, layout, body)).max() < 0.05
+
+
+def test_it_moves_to_the_right_for_oncoming_cars_that_come_into_its_lane() -> None:
+    def invaders(time_s: float) -> tuple[TrackedObject, ...]:
+        return tuple(vehicle(1 + n, 200 + 40 * n - 19 * time_s, 2.3, np.pi, 19.0) for n in range(6))
+
+    log = drive_past(two_way_road(), invaders, 60)
+    assert log.has_arrived
+    assert clearance_m(log, invaders) > 0.8
+    assert log.column(2).min() > -HALF_LANE_M + 0.5 * CAR.width_m, "it stays in its lane"
+    assert log.column(3)[np.abs(log.column(1) - 90.0) < 60.0].min() > 7.0, "it goes on"
+    assert abs(log.column(2)[-1]) < 0.1, "back in the middle of the lane"
+
+
+@pytest.mark.parametrize("offset_m", [3.0, 3.5])
+def test_oncoming_cars_in_their_own_lane_change_nothing(offset_m: float) -> None:
+    def traffic(time_s: float) -> tuple[TrackedObject, ...]:
+        return tuple(vehicle(1 + n, 200 + 40 * n - 12 * time_s, offset_m, np.pi, 12.0) for n in range(12))
+
+    log = drive_past(two_way_road(), traffic, 60)
+    assert log.has_arrived
+    assert np.abs(log.column(2)).max() < 0.05
