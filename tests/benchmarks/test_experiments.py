@@ -10,6 +10,7 @@ from benchmarks import experiments
 from benchmarks.experiments import EXPERIMENTS, PAGE, filled, read
 from benchmarks.experiments.driving import agents
 from benchmarks.experiments.seeing import weather_limits
+from benchmarks.tour import README
 
 
 def test_every_table_of_the_page_is_what_its_files_give() -> None:
@@ -59,3 +60,8 @@ def test_a_weather_limit_says_where_it_lies() -> None:
     search = {"name": "street", "search": axis, "limits_found": [{"module": "lanes", "limits": limits}]}
     told = weather_limits(search).splitlines()[-1]
     assert told.endswith("| 53.125 (kept at 50), 0 (missed from the mild end on), never, unknown |")
+
+
+def test_the_readme_names_the_share_of_passed_routes_of_the_verdicts() -> None:
+    passed = [row["verdicts"]["stack"]["passed"] for row in read("scenarios/verdicts.json")]
+    assert f"| {sum(passed)} of {len(passed)} routes passed |" in README.read_text()
