@@ -20,7 +20,7 @@ from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
-from benchmarks.real_maps.table import summary, table
+from benchmarks.real_maps.table import tables
 from benchmarks.soak.progress import Progress, tell
 from benchmarks.soak.watched import Watched, watched_server
 from embedded_carla.errors import MapError
@@ -32,7 +32,8 @@ LONGEST_S = 900.0
 """Longest wall time of one map's client."""
 
 
-_MARK = "<!-- What follows is written by benchmarks.real_maps. -->"
+MARK = "<!-- What follows is written by benchmarks.real_maps. -->"
+"""The line of the page below which `--table` writes."""
 
 
 def _child(module: str, *arguments: str) -> dict[str, Any]:
@@ -166,9 +167,9 @@ def main() -> int:
             waiting = [n for n in names if "only_read" in done.get(n, {"only_read": True})]
             _run_traffic(arguments.maps, waiting, progress, arguments.jobs, arguments.out)
     if arguments.table is not None:
-        head, _, _ = arguments.table.read_text().partition(_MARK) if arguments.table.exists() else ("", "", "")
+        head, _, _ = arguments.table.read_text().partition(MARK) if arguments.table.exists() else ("", "", "")
         maps = progress.data.get("maps", {})
-        arguments.table.write_text(f"{head}{_MARK}\n\n{summary(maps)}\n{table(maps)}")
+        arguments.table.write_text(f"{head}{MARK}\n\n{tables(maps)}")
     return 0
 
 
