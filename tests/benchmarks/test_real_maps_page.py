@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from benchmarks.real_maps.__main__ import MARK
 from benchmarks.real_maps.table import tables
@@ -18,7 +19,7 @@ def test_the_page_has_the_tables_of_the_result_file() -> None:
 
 
 def test_every_map_stands_in_one_part_of_the_page() -> None:
-    maps = {
+    maps: dict[str, dict[str, Any]] = {
         "a.b.built": {"seconds": 1.0, "spawn_points": 3, "traffic": {"error": "x"}, "stack": {"error": "map: far"}},
         "a.b.bad": {"error": "map a.b.bad: no <lane>"},
         "a.b.read": {"only_read": True, "traffic_fault": None},
