@@ -1,4 +1,4 @@
-"""Replays a foreign recording: perception on its pictures, and on what else it holds."""
+"""Replays a recording of another program: runs perception on its pictures and its other sensors."""
 
 from __future__ import annotations
 

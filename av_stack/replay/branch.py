@@ -1,7 +1,7 @@
 """Branches a recorded drive: the same world up to a step, and today's stack from then on, in closed loop.
 
 The simulator is deterministic, so the world is restored by driving again: the scenario runs from its start and the ego
-obeys the recorded commands. What drives from the branch on sees every step, so that its state is that of a drive.
+obeys the recorded commands. The agent that drives from the branch on sees every step, so its state is that of a drive.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Drives a recorded drive again in another weather, with the recorded commands, to compare what perception sees.
 
-The weather moves nothing, so the world is the recorded one in both weathers; only the pictures are others. Today's
-stack looks at both, and its answers are compared with the truth in pairs.
+Weather has no effect on motion, so the world equals the recorded one in both weathers; only the pictures differ.
+Today's stack perceives both drives. Its results are compared with the truth, and with each other in pairs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A study: the reference drives, then rounds of drives and looks in other weathers, each round a suite of its own.
 
-Which weathers a round has follows from the results before it alone. So a study that is resumed makes the same rounds
-again, and finds what was done in their folders.
+The weathers of a round depend only on the results of the rounds before it. So a resumed study makes the same rounds
+again, and finds the finished runs in their folders.
 """
 
 from __future__ import annotations

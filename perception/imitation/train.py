@@ -1,8 +1,8 @@
 """Trains the imitation network on recorded drives, from scratch; a stopped run goes on where it was.
 
 All pictures are kept decoded in memory (184 kB each), on the GPU where there is one. The drives whose numbers end with
-9 are held back to measure the network. What is measured, and kept, is a running mean of the network's weights, and of
-several measurements the one with the least score is kept: a network can learn the drives by heart.
+9 are held back to measure the network. A running mean of the network's weights is measured several times, and the mean
+with the lowest score is kept, because a network can overfit the drives.
 """
 
 from __future__ import annotations

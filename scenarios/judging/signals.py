@@ -157,9 +157,9 @@ class RedLights:
 
 @dataclass(slots=True)
 class RedLightsEntered:
-    """Red lights that the ego's front crosses, as the law sees it; reported beside the score, which waits for the tail.
+    """Red lights that the ego's front crosses. The law forbids this; the score counts only when the rear crosses.
 
-    A crossing does not count where another line at the same place shows green (a light for another movement).
+    A crossing does not count if another line at the same place shows green (a light for another movement).
     """
 
     lines: StopLines
