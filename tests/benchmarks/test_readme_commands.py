@@ -57,7 +57,7 @@ def parsed(words: list[str]) -> Any:
 def check_names(context: Any) -> None:
     """Raises ConfigError where a scenario, a suite or a weather does not exist; placeholders of files pass."""
     for parameter, value in context.params.items():
-        if not isinstance(value, str) or re.search(r"[./]", value) or value == "out":
+        if not isinstance(value, str) or re.search(r"[./]", value) or value in ("out", ""):
             continue
         if parameter == "scenario" and value not in SUITES:
             load_scenario(value)
