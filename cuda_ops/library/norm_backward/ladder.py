@@ -18,7 +18,7 @@ EACH_OF_HALF = 32
 BLOCK_COLUMNS_MAX = 512 * EACH
 CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
 MANY_COLUMNS = 1 << 16
-"""From here on one thread per column keeps the GPU busy, and version 1 is as fast as version 2 or faster (H100)."""
+"""From here on one thread per column keeps the GPU busy. Of half precision, version 1 is then faster than version 2."""
 STAGES, STAGES_AHEAD = 2, 3
 """Rows in shared memory, in versions 6 and 7."""
 PIPELINE_BYTES_MAX = 200 << 10
@@ -232,22 +232,29 @@ def for_cluster(problem: Problem) -> Spread:
 
 
 def _preferred(is_rms: bool, problem: Problem) -> int:
-    """The version that was fastest on an H100 (docs/operators/runs).
+    """The version that was fastest on H100s and H200s (docs/operators/runs).
 
-    Rows of 1,024 float32 are faster by blocks than by warps. Rows of 8,192 of half precision are faster pipelined.
-    Version 7 is the faster one for RMSNorm's rows of half precision that take one whole block, or a cluster of 8.
+    Rows of 1,024 float32 are faster by blocks than by warps. RMSNorm's rows of 8,192 of half precision are faster
+    pipelined. Version 7 is the faster one where its rows fill one block, or a cluster of 8.
     """
     is_half, has_clusters = problem.element.size_bytes == 2, problem.architecture >= 90
     if problem.columns <= (rows.WARP_COLUMNS_MAX if is_half else rows.WARP_COLUMNS_MAX // 2):
         return 3
-    if problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and has_clusters else 1):
+    is_ahead = has_clusters and _is_fastest_ahead(is_rms, is_half, problem.columns)
+    if not is_ahead and problem.columns <= BLOCK_COLUMNS_MAX // (2 if is_half and is_rms and has_clusters else 1):
         return 4
     if has_clusters and problem.columns <= CLUSTER_COLUMNS_MAX:
-        is_ahead = is_rms and is_half and (1 << 13 < problem.columns <= 1 << 14 or problem.columns > 1 << 16)
         return 7 if is_ahead else 6
     if has_clusters and fits_cluster(is_rms, problem):
         return 5
-    return 2 if problem.columns < MANY_COLUMNS else 1
+    return 1 if is_half and problem.columns >= MANY_COLUMNS else 2
+
+
+def _is_fastest_ahead(is_rms: bool, is_half: bool, columns: int) -> bool:
+    """Whether version 7 is the fastest one for rows of that length."""
+    if is_half:
+        return is_rms and (1 << 13 < columns <= 1 << 14 or columns > 1 << 15)
+    return 1 << 12 < columns <= 1 << 13 or 1 << 15 < columns <= 1 << 16
 
 
 def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
