@@ -32,7 +32,7 @@ from benchmarks.gpu.operators import (
 )
 from benchmarks.gpu.perception import bench_perception
 from benchmarks.gpu.table import table
-from benchmarks.gpu.timing import Bench
+from benchmarks.gpu.timing import Bench, use_all_cores
 
 OPERATORS: dict[str, Callable[[Bench], None]] = {
     "preprocess": bench_preprocess,
@@ -86,7 +86,7 @@ def main() -> None:
         raise SystemExit("bench-gpu: torch sees no GPU")
     if find_spec("ultralytics") is None:
         parts = [name for name in parts if name not in NEED_ULTRALYTICS]
-    cv2.setNumThreads(-1)  # all cores
+    use_all_cores()
     bench, frames = Bench(), {}
     for name in parts:
         if name in OPERATORS:

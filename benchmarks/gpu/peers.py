@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from benchmarks.gpu.timing import on_cpu
+from benchmarks.gpu.timing import on_cpu, use_all_cores
 from cuda_ops.lanes import reference as lanes_reference
 from cuda_ops.lanes.host import WHITE, YELLOW, GroundCamera, GroundGrid
 from perception.detection.offline import ultralytics
@@ -29,6 +29,7 @@ def peers(bgra: np.ndarray[Any, Any]) -> dict[str, Any]:
     """Time of each peer on the picture's bytes, microseconds."""
     bgr, above = np.ascontiguousarray(bgra[..., :3]), _from_above()
     model = ultralytics().YOLO(str(weights()))
+    use_all_cores()
 
     def predict() -> Any:
         options = {"imgsz": (384, 640), "device": 0, "verbose": False, "nms": False, "quantize": 16}

@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import cv2
 import torch
 
 if TYPE_CHECKING:  # it needs CUDA's own packages, which torch's operators do without
@@ -135,6 +136,7 @@ def peer_times(peer: Peer, call: Call, warm_us: float) -> PeerTimes:
     Our call takes `warm_us` in a graph.
     """
     if peer.is_on_cpu:
+        use_all_cores()
         cpu_us, ours_us = on_cpu(peer.call), eager(call)
         return PeerTimes(ours_us, cpu_us=cpu_us, eager_ratio=cpu_us / ours_us)
     ours_us, eager_us = eager_in_turn(call, peer.call)
@@ -155,6 +157,11 @@ def _reason(error: BaseException) -> str:
     while isinstance(error.__context__, RuntimeError):
         error = error.__context__
     return str(error).splitlines()[0].partition(". ")[0].partition(" unless ")[0]
+
+
+def use_all_cores() -> None:
+    """Give OpenCV all cores again: importing ultralytics limits it to one."""
+    cv2.setNumThreads(-1)
 
 
 def on_cpu(call: Call, repeats: int = 9) -> float:

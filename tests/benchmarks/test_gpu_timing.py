@@ -53,10 +53,13 @@ def test_a_peer_that_cannot_be_captured_says_why_and_has_no_ratio_to_a_graph() -
     assert cells(times) == f"cannot be captured: {why} |  | 400 | 80 | 5.0x"
 
 
-def test_a_peer_on_the_cpu_is_compared_with_eager_calls() -> None:
+def test_a_peer_on_the_cpu_is_compared_with_eager_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[int] = []
+    monkeypatch.setattr(timing.cv2, "setNumThreads", threads.append)
     times = peer_times(Peer(lambda: None, is_on_cpu=True), ours, OURS_IN_A_GRAPH_US)
     assert times == PeerTimes(80.0, cpu_us=800.0, eager_ratio=10.0)
     assert cells(times) == "runs on the CPU |  | 800 | 80 | 10.0x"
+    assert threads == [-1]  # all cores, also where a package has limited OpenCV before
 
 
 def test_the_chart_draws_the_way_that_was_timed() -> None:

@@ -23,6 +23,7 @@ from benchmarks.gpu.library import rotating
 from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
 from benchmarks.gpu.library.other_libraries import LIGER_OPERATORS, liger_operator, time_cub
 from benchmarks.gpu.library.shapes import (
+    LYING,
     Case,
     arrays_of,
     backward_cases,
@@ -39,7 +40,7 @@ from benchmarks.gpu.library.shapes import (
 )
 from cuda_ops.library import peers, records
 from cuda_ops.library.catalogue import LADDERS
-from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Problem
+from cuda_ops.library.ladder import BFLOAT16, FLOAT16, FLOAT32, Ladder, Problem
 from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.run import prepare
@@ -274,9 +275,7 @@ def time_copy(bench: Bench) -> None:
 def time_calls(bench: Bench) -> None:
     """CPU time of eager calls on tensors of 1,024 elements, ours and torch's, and of a launch by the driver alone."""
     for ladder in LADDERS:
-        element = ladder.elements[0]
-        case = Case(ladder, element, 32, 32, depth=32) if ladder.is_product else Case(ladder, element, 1, 1024)
-        inputs = inputs_for(case, 0)
+        inputs = inputs_for(small_case(ladder), 0)
         more = [*inputs, *peers.more_for(ladder.name, inputs)]
         ours, peer = OPERATORS[ladder.name], peers.TORCH[ladder.name]
         row = {"operator": ladder.name, "ours_us": rotating.cpu_us(lambda: ours(*inputs))}  # noqa: B023 - called here
@@ -290,6 +289,14 @@ def time_calls(bench: Bench) -> None:
     start = prepare(relu, 0, torch.float32, 1, 1024, 0, 0, 0.0, ())
     bench.add("cpu_time", {"operator": "launch alone", "ours_us": rotating.cpu_us(lambda: start(*addresses))})
     bench.add("cpu_time", {"operator": "empty_like alone", "ours_us": rotating.cpu_us(lambda: torch.empty_like(x))})
+
+
+def small_case(ladder: Ladder) -> Case:
+    """1,024 elements, or a product of matrices of as many."""
+    element = ladder.elements[0]
+    if ladder.is_product:
+        return Case(ladder, element, 32, 32, depth=32, transposed=LYING.get(ladder.name, ""))
+    return Case(ladder, element, 1, 1024)
 
 
 PARTS = ("cpu", "forward", "sustained", "sweep", "cub", "compiled")

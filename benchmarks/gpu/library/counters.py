@@ -12,14 +12,14 @@ import json
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from benchmarks.gpu.counters import COUNTERS, counted, named
-from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
+from benchmarks.gpu.library.shapes import LYING, Case, inputs_for, problem_of
 from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Version
@@ -62,7 +62,8 @@ def _case_of(ladder: Ladder, version: Version) -> Case | None:
     if ladder.is_flat:
         return Case(ladder, FLOAT32, 1, count)
     if ladder.is_product:
-        return Case(ladder, version.elements[0], PRODUCT, PRODUCT, depth=PRODUCT)
+        lies = LYING.get(ladder.name, "")
+        return Case(ladder, version.elements[0], PRODUCT, PRODUCT, depth=PRODUCT, transposed=lies)
     sizes = (CLUSTER_COLUMNS,) if version.name in SPREAD_OVER_CLUSTERS else COLUMNS
     for columns in sizes:
         case = Case(ladder, FLOAT32, count // columns, columns)
@@ -72,7 +73,7 @@ def _case_of(ladder: Ladder, version: Version) -> Case | None:
 
 
 def run_group(ladders: tuple[Ladder, ...], plan: Path) -> None:
-    """Run each case once between the profiler's start and stop, and write what was run, with the number of launches."""
+    """Run each case once between the profiler's start and stop, and write what was run, with the kernels launched."""
     planned = []
     for version, case in counted_cases(ladders):
         operator, inputs = OPERATORS[case.ladder.name], inputs_for(case, 0)
@@ -84,9 +85,9 @@ def run_group(ladders: tuple[Ladder, ...], plan: Path) -> None:
         torch.cuda.synchronize()
         torch.cuda.cudart().cudaProfilerStop()
         problem = problem_of(case)
-        launches = len(record(case.ladder, version, problem))
+        kernels = [_base(launch.kernel) for launch in record(case.ladder, version, problem)]
         named_case = case.named() | {"version": version.number, "fewest_bytes": case.ladder.moved_bytes(problem)}
-        planned.append((named_case, launches))
+        planned.append((named_case, kernels))
         plan.write_text(json.dumps(planned))
 
 
@@ -96,11 +97,29 @@ def count_group(number: int, names: str) -> list[dict[str, Any]]:
         plan = Path(folder) / "plan.json"
         own = [sys.executable, "-m", "benchmarks.gpu.library.counters", "--group", str(number), "--plan", str(plan)]
         own += ["--ladders", names]
-        raw = counted(own, tuple(MORE.values()))
-        cases = [case for case, launches in json.loads(plan.read_text()) for _ in range(launches)]
-    if len(cases) != len(raw):
-        raise RuntimeError(f"group {number}: {len(cases)} launches were planned, ncu counted {len(raw)}")
-    return [case | named(row, COUNTERS | MORE) for case, row in zip(cases, raw, strict=True)]
+        rows = [named(row, COUNTERS | MORE) for row in counted(own, tuple(MORE.values()))]
+        return in_plan(json.loads(plan.read_text()), rows)
+
+
+def in_plan(
+    planned: Sequence[tuple[dict[str, Any], list[str]]], rows: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
+    """The rows of the kernels planned, each with its case; torch's kernels between them, as for a copy, are left out.
+
+    Raises `RuntimeError` if a planned kernel is not among the rows, in the order of the plan.
+    """
+    found, rest = [], iter(rows)
+    for case, kernels in planned:
+        for kernel in kernels:
+            row = next((row for row in rest if _base(row["kernel"]) == kernel), None)
+            if row is None:
+                raise RuntimeError(f"{kernel} of {case['operator']} was planned, and ncu did not count it")
+            found.append(case | row)
+    return found
+
+
+def _base(kernel: str) -> str:
+    return kernel.split("<")[0].removeprefix("void ")
 
 
 def group_of(number: int, names: str) -> tuple[Ladder, ...]:

@@ -10,8 +10,8 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
-from benchmarks.gpu.library import agreement, chosen_page, goals, pages
-from benchmarks.gpu.library.__main__ import is_measured
+from benchmarks.gpu.library import agreement, chosen_page, counters, goals, pages
+from benchmarks.gpu.library.__main__ import is_measured, small_case
 from benchmarks.gpu.library.shapes import cases, half_product_cases
 from benchmarks.gpu.library.streams import spans
 from cuda_ops.library import records
@@ -32,6 +32,22 @@ def test_counters_of_time_and_bytes_are_in_ns_and_bytes() -> None:
     assert first["dram__bytes_read.sum"] == pytest.approx(1134.2e6)
     assert named(first)["kernel"] == "void softmax_block<float>"
     assert named(second) == {"kernel": "add_tile", "time_ns": 7000.0, "registers": 16.0, "cycles_waited_for": {}}
+
+
+def test_torchs_kernels_between_those_of_the_plan_are_not_counted() -> None:
+    plan = [({"operator": "sum"}, ["reduce_tree", "finish_tree"]), ({"operator": "add"}, ["add_scalar"])]
+    names = ["void at::copy<int>", "void reduce_tree<float>", "finish_tree", "void at::copy<int>", "add_scalar"]
+    rows = [{"kernel": name, "blocks": number} for number, name in enumerate(names)]
+    found = counters.in_plan(plan, rows)
+    assert [(row["operator"], row["blocks"]) for row in found] == [("sum", 1), ("sum", 2), ("add", 4)]
+    with pytest.raises(RuntimeError, match="add_scalar of add was planned"):
+        counters.in_plan(plan, rows[:-1])
+
+
+def test_a_product_of_8_bits_is_timed_as_torch_takes_it() -> None:
+    lying = {ladder.name: small_case(ladder).transposed for ladder in LADDERS if ladder.is_product}
+    assert {name for name, transposed in lying.items() if transposed == "b"} == {"matmul_fp8", "matmul_int8"}
+    assert {small_case(ladder).columns for ladder in LADDERS} == {32, 1024}
 
 
 def test_kernels_that_follow_one_another_on_a_stream_are_one_step() -> None:
