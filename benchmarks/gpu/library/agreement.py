@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import argparse
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,12 @@ from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.roofline import rows_of
 
-KEY = ("operator", "element", "rows", "columns", "contender")
+KEY = ("operator", "element", "rows", "columns", "depth", "variant", "contender")
 KEPT = (*KEY, "median_us", "first_quartile_us", "third_quartile_us")
 """What the comparison needs of a row."""
 
-Key = tuple[str, str, int, int, str]
-"""Operator, type, rows, columns and contender."""
+Key = tuple[Any, ...]
+"""The values of `KEY`: a depth, and a variant (`records.variant_of`), are a product's alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def pairs(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], cha
     by_key = _figures(first)
     made = []
     for key, row in _figures(second).items():
-        if key not in by_key or (key[0] in changed and key[4].startswith("v")):
+        if key not in by_key or (key[0] in changed and key[-1].startswith("v")):
             continue
         before = by_key[key]
         made.append(Pair(key[0], before["median_us"], row["median_us"], max(_spread(before), _spread(row))))
@@ -60,21 +60,26 @@ def pairs(first: Sequence[dict[str, Any]], second: Sequence[dict[str, Any]], cha
 
 def _figures(runs: Sequence[dict[str, Any]]) -> dict[Key, dict[str, Any]]:
     return {
-        (row["operator"], row["element"], row["rows"], row["columns"], row["contender"]): row
+        tuple(_keyed(row)[name] for name in KEY): row
         for run in runs
         for row in rows_of(run)
         if row["median_us"] is not None and "shape" not in row
     }
 
 
+def _keyed(row: dict[str, Any]) -> dict[str, Any]:
+    """The row with all of `KEY`."""
+    return {"depth": 0, "variant": records.variant_of(row)} | row
+
+
 def _spread(row: dict[str, Any]) -> float:
     return float((row["third_quartile_us"] - row["first_quartile_us"]) / row["median_us"])
 
 
-def table(found: Sequence[Pair], same_gpu: Sequence[Pair]) -> str:
+def table(found: Sequence[Pair], others: Mapping[str, Sequence[Pair]]) -> str:
     """One line for each operator, and one for all: how far the second run's times are from the first's.
 
-    A last line has the pairs of two runs on one GPU.
+    The last lines have the pairs of `others`, by their titles.
     """
     names = ["operator", "figures", "second / first: median", "from", "to", "nine of ten differ by at most"]
     lines = []
@@ -84,7 +89,7 @@ def table(found: Sequence[Pair], same_gpu: Sequence[Pair]) -> str:
             lines.append([ladder.name, *_cells(own)])
     return rows(
         [*names, "spread in a run, nine of ten"],
-        [*lines, ["all", *_cells(found)], ["all, one GPU twice", *_cells(same_gpu)]],
+        [*lines, ["all", *_cells(found)], *([title, *_cells(pairs)] for title, pairs in others.items())],
     )
 
 
@@ -107,7 +112,9 @@ def _nine_of_ten(values: Sequence[float]) -> float:
 
 def kept(runs: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What the comparison needs of the files of a run: a list of numbers for each row, and their names once."""
-    found = [[row[name] for name in KEPT] for run in runs for row in run["rows"] if row["median_us"] is not None]
+    found = [
+        [_keyed(row)[name] for name in KEPT] for run in runs for row in run["rows"] if row["median_us"] is not None
+    ]
     return {"machine": runs[0]["machine"], "names": list(KEPT), "rows": found}
 
 

@@ -32,17 +32,17 @@ from cuda_ops.library.roofline_picture import WARM, picture
 
 PAGES = Path(__file__).resolve().parents[3] / "docs" / "operators"
 RUNS = PAGES / "runs"
-"""What `python -m benchmarks.gpu.library` wrote: of each run the operators and the gradients, each in a file."""
+"""What `python -m benchmarks.gpu.library` wrote on an H100: of each run the operators and the gradients."""
 LATER = RUNS / "later"
-"""Cases of versions that came after the newest run, on another GPU."""
+"""Cases of versions that came after the newest run on an H100, on another one."""
 PRODUCTS = RUNS / "products"
-"""What `python -m benchmarks.gpu.library --products` wrote."""
+"""What `python -m benchmarks.gpu.library --products` and the like wrote on H100s."""
 H200 = RUNS / "h200"
-"""Records of the GPU that the goals are for; the others are of an H100."""
+"""What all of them wrote on H200s, the GPU that the goals are for: by these files goals are judged."""
 LIGER_FILE = H200 / "liger.json"
 """What `python -m benchmarks.gpu.library --parts liger` wrote."""
 AGAIN = PAGES / "again"
-"""Times of the newest run's operators in other runs (`agreement`): on the same GPU, and on another one of its kind."""
+"""Times of the operators in other runs (`agreement`), on the same GPU or on another one of its kind."""
 STREAMS_FILE = PAGES / "streams.json"
 """What `python -m benchmarks.gpu.library.streams` wrote."""
 CONVOLUTIONS_FILE = PAGES / "convolutions.json"
@@ -84,24 +84,24 @@ SUSTAINED_TEXT = (
     "For two seconds on end on one {gpu}, the default version and torch in turn, with the clock and the power late in "
     "that time:\n"
 )
-COUNTERS_FILE = PAGES / "counters.json"
-"""What `python -m benchmarks.gpu.library.counters` wrote."""
+COUNTERS_FILES = ("counters_h200.json", "counters.json")
+"""What `python -m benchmarks.gpu.library.counters` wrote, of some operators on an H200, and of all on an H100."""
 CHOSEN_FILE = PAGES / "chosen_counters.json"
 """What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
 COUNTERS_TEXT = (
-    "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([counters.json](counters.json), by "
+    "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([{name}]({name}), by "
     "`python -m benchmarks.gpu.library.counters`). [Counters](terms.md#counters) explains the columns and the "
-    "waits. They were read before the launch shapes marked with a plus were chosen.\n"
+    "waits.\n"
 )
 
 
 def page(
     ladder: Ladder,
     runs: Mapping[str, dict[str, Any]],
-    counters: dict[str, Any] | None = None,
+    counters: Mapping[str, dict[str, Any]] | None = None,
     code: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of one operator; `runs` by the name of the file, `code` is its excerpt of machine code."""
+    """The page of one operator; `runs` and `counters` by the name of the file, `code` is an excerpt of machine code."""
     measured = {f"runs/{name}": run for name, run in runs.items() if _has(run, ladder)}
     parts = [
         f"# {ladder.name}\n",
@@ -125,8 +125,10 @@ def page(
             parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
     for run in measured.values():
         parts += _sustained(ladder, run)
-    if counters is not None and _has(counters, ladder):
-        parts += ["## Counters\n", COUNTERS_TEXT.format(gpu=counters["gpu"]), rows(*_counters(ladder, counters))]
+    counted = {name: one for name, one in (counters or {}).items() if _has(one, ladder)}
+    parts += ["## Counters\n"] * bool(counted)
+    for name, one in counted.items():
+        parts += [COUNTERS_TEXT.format(gpu=one["gpu"], name=name), rows(*_counters(ladder, one))]
     if code is not None:
         parts += ["## Machine code\n", machine_code.section(ladder, code)]
     return "\n".join(parts)
@@ -282,18 +284,22 @@ def index_table() -> str:
 
 def filled(
     index: str,
-    runs: Mapping[str, dict[str, Any]],
-    later: Mapping[str, dict[str, Any]],
-    products: Mapping[str, dict[str, Any]],
+    on_h200: Mapping[str, dict[str, Any]],
+    on_h100: Mapping[str, dict[str, Any]],
     again: Mapping[str, dict[str, Any]],
 ) -> str:
-    """The index page with its tables, of the newest run and of later cases; `again` are its operators in other runs."""
-    index = placed(placed(index, INDEX, index_table()), SQUARE, products_table(list(products.values())))
-    index = placed(index, RAGGED, ragged_sentence(list(products.values())))
-    latest = list(newest(runs).values())
-    figures = together([*latest, *later.values()])
-    machines = agreement.pairs(latest, [again["another_gpu"]], CHANGED)
-    table = agreement.table(machines, agreement.pairs(latest, [again["same_gpu"]], ()))
+    """The index page with its tables, of the records of an H200; `again` are other runs, on H200s and on H100s."""
+    runs = list(on_h200.values())
+    index = placed(placed(index, INDEX, index_table()), SQUARE, products_table(runs))
+    index = placed(index, RAGGED, ragged_sentence(runs))
+    figures = together(runs)
+    table = agreement.table(
+        agreement.pairs(runs, [again["h200_second"], again["h200_third_sparse"]], ()),
+        {
+            "all, two H100s": agreement.pairs(list(on_h100.values()), [again["another_gpu"]], CHANGED),
+            "all, one H100 twice": agreement.pairs(list(on_h100.values()), [again["same_gpu"]], ()),
+        },
+    )
     index = placed(placed(index, FUSED, fused_table(figures)), AGREEMENT, table)
     return placed(placed(index, GOALS, goals_table(figures)), CPU, cpu_table(figures))
 
@@ -305,16 +311,18 @@ def newest(runs: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of one run's files as one; torch's copy is the faster one."""
+    """The figures of one GPU's files as one; what was timed beside Liger is among those beside torch.compile."""
+    found = {part: [row for run in runs for row in run.get(part, [])] for part in PARTS}
     return {
-        "copy": max((run["copy"] for run in runs), key=lambda copy: float(copy["tb_per_s"])),
         "rows": [row for run in runs for row in rows_of(run)],
-        **{part: [row for run in runs for row in run.get(part, [])] for part in ("compiled", "cpu_time")},
+        "compiled": [*found["compiled"], *found["liger"]],
+        **{part: found[part] for part in ("cpu_time", "cub")},
     }
 
 
+PARTS = ("compiled", "liger", "cpu_time", "cub")
 CHANGED = ("layer_norm_softmax",)
-"""Operators whose kernels changed between the newest run and the one on another GPU."""
+"""Operators whose kernels changed between the newest run on an H100 and the one on another H100."""
 
 
 def roofline(
@@ -338,10 +346,9 @@ def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
     return placed(page, STREAMS, table), streams_page.picture(figures)
 
 
-def read_counters() -> dict[str, Any] | None:
-    """Nsight Compute's counters, None before they are recorded."""
-    found: dict[str, Any] | None = records.read(COUNTERS_FILE) if COUNTERS_FILE.is_file() else None
-    return found
+def read_counters() -> dict[str, dict[str, Any]]:
+    """Nsight Compute's counters by the name of the file."""
+    return {name: records.read(PAGES / name) for name in COUNTERS_FILES}
 
 
 def read_runs() -> dict[str, dict[str, Any]]:
@@ -363,16 +370,16 @@ def made() -> dict[str, str]:
     """Every page and picture by the name of its file."""
     runs, later, products, counters = read_runs(), read_below(LATER), read_below(PRODUCTS), read_counters()
     on_h200, codes = read_below(H200), read_machine_code()
-    everywhere = runs | later | products | on_h200
+    everywhere = on_h200 | runs | later | products
     found = {f"{ladder.name}.md": page(ladder, everywhere, counters, codes[ladder.name]) for ladder in LADDERS}
-    found["README.md"] = filled((PAGES / "README.md").read_text(), runs, later, products, read_again())
+    found["README.md"] = filled((PAGES / "README.md").read_text(), on_h200, newest(runs), read_again())
     found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
     chosen = records.read(CHOSEN_FILE)["rows"]
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
-    measured, convolutions = [*newest(runs).values(), *products.values()], records.read(CONVOLUTIONS_FILE)
+    measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))
-    found["../performance-report.md"] = report.report(newest(runs), later, products, on_h200)
+    found["../performance-report.md"] = report.report(on_h200, together([*on_h200.values()]))
     table = convolutions_page.table(convolutions, roof_of(measured))
     page_of_convolve = placed((PAGES / "convolve.md").read_text(), CONVOLUTIONS, table)
     page_of_convolve = placed(page_of_convolve, CHOSEN, chosen_page.table(chosen, is_of_convolutions=True))

@@ -12,7 +12,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from benchmarks.gpu.library import all_goals
-from benchmarks.gpu.library.goals import cpu_table, default_version, goals_table, products_table, ragged_sentence
+from benchmarks.gpu.library.goals import (
+    cpu_table,
+    cub_times,
+    default_version,
+    goals_table,
+    products_table,
+    ragged_sentence,
+)
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import Ladder
@@ -31,14 +38,11 @@ medians in a CUDA graph on cold data, ours and the peers' in turn. The pages of 
 have every size; [roofline](operators/roofline.md) has the picture.
 """
 GOALS_TEXT = """
-The goals are rates on one H200. Records of an H200 are those of products with 2:4 sparse matrices, of bfloat16 for two
-seconds on end, and of the row operators beside torch and Liger. All others are of an H100: there what memory bounds is
-held against the same share of the rate of ReLU, whose bytes are read and written once
-([goals](operators/README.md#goals) says why not of the copy's). Products are held against cuBLAS in the same run, or
-against the rate itself: an H100 has the tensor cores of an H200. A goal is met if each of its cases meets it, in every
-record named beside it. While the H200 was timed, the cores of its host were busy with other work: only what the GPU
-timed in graphs is used, and no times of eager calls. Beside Liger's run, another program drew pictures on the same GPU
-(about 22 % of its time), so those rates are too low; the contenders took turns, so their ratios hold.
+The goals are rates on one H200, and so are the records: of one GPU of a host with nothing else to do, but for
+`half_on_end.json`, of another H200 whose host was busy. Nearly all of it was timed again on a third one:
+[do two runs agree?](operators/README.md#do-two-runs-agree) Products are held against cuBLAS in the same run, or against
+the rate itself. A goal is met if each of its cases meets it, in every record named beside it. All rates are of the
+version that runs by default today; where the default was chosen by these records, no other run has judged it.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
@@ -63,7 +67,7 @@ of products. Empty is what cannot run there or was not timed.
 """
 SUSTAINED_TEXT = """
 Two seconds on end, ours and torch in turn, with the clock and the power late in that time: the card slows down before
-it exceeds its power. Of a 2:4 sparse matrix torch multiplies all elements, zeros too. Readings of 126 to 476 W at
+it exceeds its power. Of a 2:4 sparse matrix torch multiplies all elements, zeros too. Readings of 122 to 476 W at
 1,980 MHz beside such rates were taken when the last call had just ended, or nearly; they say nothing about the power of
 those products.
 """
@@ -214,57 +218,39 @@ def sustained_table(runs: Iterable[Figures]) -> str:
     return rows(names, lines) if lines else ""
 
 
-def cub_times(runs: Iterable[Figures]) -> str:
-    """The times of CUB, ours and torch."""
-    found = {row["contender"]: row["median_us"] for run in runs for row in run.get("cub", [])}
-    return ", ".join(f"{name} {time:,.0f} us" for name, time in found.items()) or "not timed in the newest run"
-
-
 READINGS = (("clock_mhz", 1), ("power_mw", 1000))
 
 
-def report(
-    newest: Mapping[str, Figures],
-    later: Mapping[str, Figures],
-    products: Mapping[str, Figures],
-    on_h200: Mapping[str, Figures],
-) -> str:
-    """The report. `newest` and `later` hold the operators that memory bounds, `products` those of matrices.
-
-    `on_h200` are records of the GPU that the goals are for; the others are of an H100.
-    """
-    runs = {**newest, **later, **products}
-    measured = [*newest.values(), *products.values()]
-    roof, entries = roof_of(measured), entries_of([*runs.values()])
-    together = {
-        "copy": max((run["copy"] for run in newest.values()), key=lambda copy: float(copy["tb_per_s"])),
-        "rows": [row for run in (*newest.values(), *later.values()) for row in rows_of(run)],
-        **{part: [row for run in newest.values() for row in run.get(part, [])] for part in ("compiled", "cpu_time")},
-    }
-    sustained = sustained_table([*products.values(), *on_h200.values()])
+def report(runs: Mapping[str, Figures], figures: Figures) -> str:
+    """The report of the records of an H200, by the file below operators/runs; `figures` are those of all operators."""
+    measured = list(runs.values())
+    roof, entries = roof_of([run for run in measured if run["rows"]]), entries_of(measured)
+    sustained = sustained_table(measured)
     parts = [
         TEXT,
         "## Machines and versions\n",
-        machines_table({**runs, **on_h200}),
+        machines_table(runs),
         f"The limits of the roofline: {summary(roof)}.\n",
         "## Goals\n",
         GOALS_TEXT.lstrip(),
-        all_goals.table(runs, together, on_h200),
+        all_goals.table(runs, figures),
         "## Peers\n",
-        PEERS_TEXT.lstrip().format(cub=cub_times(newest.values())),
+        PEERS_TEXT.lstrip().format(
+            cub=", ".join(f"{name} {time:,.0f} us" for name, time in cub_times(figures).items())
+        ),
         "## Operators\n",
         OPERATORS_TEXT.lstrip(),
-        operators_table(entries, points_of([*runs.values()]), roof),
+        operators_table(entries, points_of(measured), roof),
         "## Ladders\n",
         LADDERS_TEXT.lstrip(),
         ladders_table(entries),
         "## Products of matrices\n",
-        products_table(list(products.values())).replace("](", "](operators/"),
-        ragged_sentence(list(products.values())) + "\n",
+        products_table(measured).replace("](", "](operators/"),
+        ragged_sentence(measured) + "\n",
         *(["## On end\n", SUSTAINED_TEXT.lstrip(), sustained] if sustained else []),
         "## Goals of the operators that memory bounds\n",
-        goals_table(together),
+        goals_table(figures),
         "## CPU time of an eager call\n",
-        cpu_table(together),
+        cpu_table(figures),
     ]
     return "\n".join(parts)

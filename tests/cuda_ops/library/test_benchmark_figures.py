@@ -105,16 +105,23 @@ def test_two_runs_are_compared_but_for_changed_versions() -> None:
     second = {"rows": [figure("add", "v1", 103.0), figure("softmax", "v1", 50.0), figure("softmax", "torch", 198.0)]}
     found = agreement.pairs([first], [second], ["softmax"])
     assert [(pair.operator, pair.ratio) for pair in found] == [("add", 1.03), ("softmax", 0.99)]
-    assert agreement.table(found, found[:1]).splitlines()[-2:] == [
+    assert agreement.table(found, {"all, one GPU twice": found[:1]}).splitlines()[-2:] == [
         "| all | 2 | 1.010 | 0.990 | 1.030 | 3.0 % | 2.0 % |",
         "| all, one GPU twice | 1 | 1.030 | 1.030 | 1.030 | 3.0 % | 2.0 % |",
     ]
 
 
+def test_products_are_compared_by_what_lies_transposed_too() -> None:
+    first = figure("matmul", "v1", 100.0) | {"depth": 64}
+    second = [first | {"median_us": 102.0}, first | {"median_us": 150.0, "transposed": "b"}]
+    kept = agreement.opened(json.loads(json.dumps(agreement.kept([{"machine": {}, "rows": second}]))))
+    assert [pair.ratio for pair in agreement.pairs([{"rows": [first]}], [kept], [])] == [1.02]
+
+
 def test_a_run_is_kept_as_far_as_the_comparison_needs_it() -> None:
     rows = [figure("add", "v1", 103.0) | {"eager_us": 110.0}, figure("add", "torch", 1.0) | {"median_us": None}]
     record = json.loads(json.dumps(agreement.kept([{"machine": {"gpu": "a GPU"}, "rows": rows}])))
-    assert agreement.opened(record) == {"rows": [figure("add", "v1", 103.0)]}
+    assert agreement.opened(record) == {"rows": [figure("add", "v1", 103.0) | {"depth": 0, "variant": ""}]}
     retimed = {"rows": rows, "retimed": [figure("add", "v1", 90.0) | {"shape": "1 packs"}]}
     assert agreement.pairs([retimed], [agreement.opened(record)], []) == []
 
@@ -186,9 +193,9 @@ def test_a_page_shows_the_counters_of_its_operator() -> None:
         "warps_resident_percent": 90.0, "issuing_percent_of_cycles": 20.0, "registers": 32.0,
         "cycles_waited_for": {"long_scoreboard": 20.14, "selected": 1.0, "barrier": 0.8, "wait": 0.2},
     }  # fmt: skip
-    counters = json.loads(json.dumps({"gpu": "a GPU", "rows": [row, row | {"operator": "add"}]}))
+    counted = json.loads(json.dumps({"gpu": "a GPU", "rows": [row, row | {"operator": "add"}]}))
     ladder = next(ladder for ladder in LADDERS if ladder.name == "softmax")
-    _, text = pages.page(ladder, {}, counters).split("## Counters")
+    _, text = pages.page(ladder, {}, {"some.json": counted}).split("## Counters")
     (line,) = (line for line in text.splitlines() if line.startswith("| v1"))
     cells = "v1 | float32 | 8192 x 4096 | softmax_three_passes | 100.0 | 1.65 | 80 % | 50 % | 90 % | 20 % | 32"
     assert line == f"| {cells} | long_scoreboard 20.1, barrier 0.8 |"
@@ -222,11 +229,11 @@ def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> No
     assert drawn.count("<rect") == 1 + 3 + len(steps)
 
 
-def test_ligers_times_stand_beside_those_of_the_default_version() -> None:
+def test_ligers_times_stand_beside_those_of_the_version_that_ran() -> None:
     size = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
     times = {"v4": 180.0, "torch": 200.0, "liger": 270.0}
     table = goals.liger_table([size | {"contender": name, "median_us": time} for name, time in times.items()])
-    assert table.splitlines()[-1] == "| softmax | float32 | 16384 x 4096 | 180 | 270 | 200 | 1.50 |"
+    assert table.splitlines()[-1] == "| softmax | float32 | 16384 x 4096 | v4 | 180 | 270 | 200 | 1.50 |"
 
 
 def test_kernels_are_compiled_only_for_the_cases_that_a_part_runs() -> None:

@@ -87,39 +87,40 @@ def test_pieces_are_taken_from_loops_first() -> None:
 
 
 def _figures(softmax_tb_per_s: float) -> dict[str, Any]:
-    """Figures in which our default versions reach 3 TB/s, as the copy does, and the peers 2.9."""
+    """Figures in which our default versions reach 4.4 TB/s, and the peers 4.3."""
     columns = [("add", 1 << 28), ("relu", 1 << 28), ("sigmoid", 1 << 28), ("sum", 1 << 30), ("dot", 1 << 30)]
     columns += [(name, count) for name in goals.ROWS for count in (1024, 4096, 131072, 262144)]
     rows = []
     for name, count in columns:
         for element in goals.BOTH:
             case = {"operator": name, "element": element, "rows": 1, "columns": count}
-            ours = softmax_tb_per_s if (name, element, count) == ("softmax", "float32", 4096) else 3.0
-            rates = {"v1": 1.0, goals.default_version(case): ours, "torch": 2.0, "torch.compile": 2.9}
+            ours = softmax_tb_per_s if (name, element, count) == ("softmax", "float32", 4096) else 4.4
+            rates = {"v1": 1.0, goals.default_version(case): ours, "torch": 2.0, "torch.compile": 4.3}
             rows += [case | {"contender": contender, "tb_per_s": rate} for contender, rate in rates.items()]
-    return {"copy": {"tb_per_s": 3.0}, "rows": rows, "compiled": []}
+    return {"copy": {"tb_per_s": 4.3}, "rows": rows, "compiled": []}
 
 
 @pytest.mark.parametrize(
-    ("softmax_tb_per_s", "behind", "result"), [(2.95, "0 of 2", "met"), (2.61, "1 of 2, by up to 10.0 %", "missed")]
+    ("softmax_tb_per_s", "cells"),
+    [(4.35, ["0 of 2", "0 of 2", "met"]), (4.257, ["0 of 2", "1 of 2, by up to 1.0 %", "missed"])],
 )
-def test_a_goal_is_met_by_the_rate_and_against_the_peers(softmax_tb_per_s: float, behind: str, result: str) -> None:
+def test_a_goal_is_met_by_the_rate_and_against_the_peers(softmax_tb_per_s: float, cells: list[str]) -> None:
     lines = goals.goals_table(_figures(softmax_tb_per_s)).splitlines()[2:]
-    cells = {line.split(" | ")[0]: line.rstrip(" |").split(" | ") for line in lines}
-    assert cells["| softmax; float32; rows of 4k to 131k"][-2:] == [behind, result]
-    assert cells["| layer_norm; bfloat16; rows of 4k to 131k"][-2:] == ["0 of 2", "met"]
-    assert cells["| add; float32, bfloat16; 2^28"][-1] == "missed"  # 4.3 TB/s are more than the H200's copy
-    assert cells["| sum, dot; float32; 2^30"][-1] == "missed"
+    found = {line.split(" | ")[0]: line.removesuffix(" |").split(" | ") for line in lines}
+    assert found["| softmax; float32; rows of 4k to 131k"][-3:] == cells
+    assert found["| layer_norm; bfloat16; rows of 4k to 131k"][-3:] == ["0 of 2", "0 of 2", "met"]
+    assert found["| add; float32, bfloat16; 2^28"][-1] == "met"
+    assert found["| sum, dot; float32; 2^30"][-3:] == ["2 of 2", "0 of 2", "missed"]  # 4.5 TB/s are wanted
 
 
 def test_the_bold_rate_is_the_default_versions() -> None:
     ladder = next(ladder for ladder in LADDERS if ladder.name == "softmax")
-    figures = _figures(2.95) | {"machine": {"gpu": "a GPU", "torch": "2.11"}}
+    figures = _figures(4.25) | {"machine": {"gpu": "a GPU", "torch": "2.11"}}
     (line,) = (
         line
         for line in pages.page(ladder, {"run.json": figures}).splitlines()
         if line.startswith("| float32 | 1 x 4096 |")
     )
-    measured = {"v1": "1.00", "v4": "**2.95**"}
+    measured = {"v1": "1.00", "v4": "**4.25**"}
     cells = [measured.get(f"v{version.number}", "") for version in ladder.versions]
-    assert line == f"| {' | '.join(['float32', '1 x 4096', *cells, '2.00', '2.90'])} |"
+    assert line == f"| {' | '.join(['float32', '1 x 4096', *cells, '2.00', '4.30'])} |"
