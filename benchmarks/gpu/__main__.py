@@ -31,7 +31,7 @@ from benchmarks.gpu.operators import (
     bench_preprocess,
 )
 from benchmarks.gpu.perception import bench_perception
-from benchmarks.gpu.table import table
+from benchmarks.gpu.table import tables
 from benchmarks.gpu.timing import Bench, use_all_cores
 
 OPERATORS: dict[str, Callable[[Bench], None]] = {
@@ -106,8 +106,8 @@ def main() -> None:
         "rows": [asdict(row) for row in bench.rows],
     }
     (out / "gpu.json").write_text(json.dumps(figures, indent=1) + "\n")
-    (out / "gpu.md").write_text(table(bench, machine()))
-    print(table(bench, machine()))
+    (out / "gpu.md").write_text(tables(figures))
+    print(tables(figures))
 
 
 if __name__ == "__main__":
