@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -83,6 +84,19 @@ def test_a_default_of_a_run_of_its_own_is_nearly_the_fastest(name: str, run: dic
     with_several = {ladder.name for ladder in LADDERS if len(ladder.versions) > 1} & {case[0] for case in times}
     assert {case[0] for case, found in times.items() if len(found) > 1} == with_several
     assert slow_defaults(run | {"sweep": []}) == []
+
+
+@pytest.mark.parametrize("architecture", [75, 80, 90, 100])
+def test_the_default_can_run_rows_of_any_length(architecture: int) -> None:
+    """Where a rule goes over to another version, and next to that, with packs of any size."""
+    lengths = [(1 << power) + more for power in range(5, 21) for more in (-1, 0, 1)]
+    for ladder in (one for one in LADDERS if not one.is_product and not one.is_flat):
+        for element in ladder.elements:
+            packs = [lanes for lanes in (1, 2, 4, 8) if lanes * element.size_bytes <= PACK_BYTES]
+            for columns, lanes in product(lengths, packs):
+                if columns % lanes == 0:
+                    problem = Problem(element, 3, columns, lanes, architecture)
+                    assert ladder.choose(problem).can_run(problem)
 
 
 @pytest.mark.parametrize("name", newest(read_runs()))
