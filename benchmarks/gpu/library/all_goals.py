@@ -40,8 +40,8 @@ CAUSES = {
     4.1: "The memory is busy at 82 % in float32 sigmoid, at 75 % in softmax's rows of 4k, 71 % of 32k, 60 % of 128k "
     "(bfloat16: 53 %): a block waits 10 cycles for shared memory and 4 at barriers beside 15 for the memory, a cluster "
     f"loads nothing while its blocks wait for each other ({OF_H200}, {TEXT}).",
-    3.9: "LayerNorm in bfloat16 keeps the memory busy at 80 %: half of the warps are resident, and the schedulers issue "
-    f"in 69 % of the cycles ({CHOSEN}). RMSNorm, a warp for each row as well, was not counted.",
+    3.9: "LayerNorm in bfloat16 keeps the memory busy at 80 %: half of the warps are resident, and the schedulers "
+    f"issue in 69 % of the cycles ({CHOSEN}). RMSNorm, a warp for each row as well, was not counted.",
     3.5: "Norms: one block of 1,024 threads fills a processor, and rows of 128k keep the memory busy at 56 % to 62 % "
     f"({COUNTERS}, {TEXT}). Softmax, bfloat16 rows of 32k: warps wait longer for their cluster and block than for the "
     f"memory ({CHOSEN}).",

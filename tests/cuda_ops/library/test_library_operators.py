@@ -14,7 +14,7 @@ from cuda_ops.library.activation.ladder import RELU  # noqa: E402
 from cuda_ops.library.activation.op import relu, sigmoid  # noqa: E402
 from cuda_ops.library.add.ladder import ADD  # noqa: E402
 from cuda_ops.library.add.op import add  # noqa: E402
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Problem, lanes_for  # noqa: E402
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.matmul_half.ladder import (  # noqa: E402
@@ -30,10 +30,11 @@ from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.norm.op import layer_norm, rms_norm  # noqa: E402
-from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD  # noqa: E402
+from cuda_ops.library.norm_backward.ladder import LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD  # noqa: E402
 from cuda_ops.library.reduce.op import dot, max_of, mean_of, sum_of  # noqa: E402
 from cuda_ops.library.softmax.ladder import SOFTMAX  # noqa: E402
 from cuda_ops.library.softmax.op import softmax  # noqa: E402
+from cuda_ops.library.softmax_backward.ladder import LOG_SOFTMAX_BACKWARD, SOFTMAX_BACKWARD  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 
 X, Y = cases.draw(0, FLOAT32, 7, 33), cases.draw(1, FLOAT32, 7, 33)
@@ -114,11 +115,14 @@ def test_what_does_not_fit_is_named(call: Callable[[], Any], complaint: str) -> 
 
 
 def test_the_default_version_goes_by_length_and_architecture() -> None:
-    def chosen(columns: int, architecture: int) -> int:
-        return SOFTMAX.choose(Problem(FLOAT32, 2, columns, 4, architecture)).number
+    def chosen(columns: int, architecture: int, element: Element = FLOAT32) -> int:
+        return SOFTMAX.choose(Problem(element, 2, columns, 4, architecture)).number
 
-    assert [chosen(columns, 90) for columns in (8, 1024, 1028, 32768, 32772, 262144, 262148)] == [3, 3, 4, 4, 5, 5, 2]
-    assert [chosen(columns, 80) for columns in (8, 1024, 1028, 16384, 32768, 32772)] == [3, 3, 4, 4, 4, 2]
+    assert [chosen(columns, 90) for columns in (8, 512, 516, 32768, 32772, 262144, 262148)] == [3, 3, 4, 4, 5, 5, 2]
+    assert [chosen(columns, 80) for columns in (8, 512, 516, 16384, 32768, 32772)] == [3, 3, 4, 4, 4, 2]
+    sizes = (1024, 1028, 16384, 16388, 131072, 131076)
+    assert [chosen(columns, 90, BFLOAT16) for columns in sizes] == [3, 4, 4, 5, 5, 2]
+    assert [chosen(columns, 80, BFLOAT16) for columns in (1024, 32768, 32772)] == [3, 4, 2]
     with pytest.raises(CudaOpsError, match="version is 5, but 2 x 64 float32 on sm_80 can be run by 1, 2, 3, 4"):
         SOFTMAX.choose(Problem(FLOAT32, 2, 64, 4, 80), 5)
 
@@ -144,9 +148,22 @@ def test_the_default_version_of_a_norms_gradient_goes_by_length_type_and_archite
         return LAYER_NORM_BACKWARD.choose(Problem(element, 2, columns, 1, architecture)).number
 
     sizes = (512, 1024, 4096, 8192, 16384, 131072, 262144)
-    assert [chosen(FLOAT32, columns, 90) for columns in sizes] == [3, 4, 4, 4, 6, 6, 1]
-    assert [chosen(BFLOAT16, columns, 90) for columns in sizes] == [3, 3, 4, 6, 6, 6, 1]
+    assert [chosen(FLOAT32, columns, 90) for columns in sizes] == [3, 4, 4, 7, 6, 6, 2]
+    assert [chosen(BFLOAT16, columns, 90) for columns in sizes] == [3, 3, 4, 4, 6, 6, 1]
+    assert [chosen(FLOAT32, columns, 80) for columns in sizes] == [3, 4, 4, 4, 2, 2, 2]
     assert [chosen(BFLOAT16, columns, 80) for columns in sizes] == [3, 3, 4, 4, 2, 1, 1]
+    of_rms = [RMS_NORM_BACKWARD.choose(Problem(BFLOAT16, 2, columns, 1, 90)).number for columns in (8192, 16384, 65536)]
+    assert of_rms == [6, 7, 7]
+
+
+def test_the_default_version_of_a_softmaxs_gradient_goes_by_length_and_type() -> None:
+    def chosen(ladder: Ladder, element: Element, columns: int) -> int:
+        return ladder.choose(Problem(element, 2, columns, 4, 90)).number
+
+    sizes = (512, 1024, 2048, 4096, 8192, 16384, 65536, 131072, 262144)
+    assert [chosen(SOFTMAX_BACKWARD, BFLOAT16, columns) for columns in sizes] == [3, 4, 4, 2, 4, 4, 5, 5, 2]
+    assert [chosen(LOG_SOFTMAX_BACKWARD, FLOAT32, columns) for columns in sizes] == [3, 4, 4, 2, 4, 4, 5, 5, 2]
+    assert [chosen(LOG_SOFTMAX_BACKWARD, BFLOAT16, columns) for columns in sizes] == [3, 4, 4, 4, 2, 4, 5, 2, 2]
 
 
 def test_packs_are_as_large_as_addresses_and_rows_allow() -> None:
