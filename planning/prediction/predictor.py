@@ -46,8 +46,9 @@ _STOPPING_MPS2, _OVER_LINE_M, _CREEPING_MPS = 6.0, 1.0, 2.0
 """A driver who stops for a red light or a sign brakes like this at most, and may stand so far beyond its lane. One who
 is slower than the last can stop anywhere."""
 
-_LEAVING_MPS = 0.6
-"""Sideways speed from which a vehicle may be leaving its lane, beyond what may be an error of its track."""
+_LEAVING_MPS, _NEAR_M = 0.6, 25.0
+"""Sideways speed from which a vehicle may be leaving its lane; and the distance from the ego beyond which this has to
+be more than an error of its track may be. There is no time to wait for a better track of a nearer one."""
 
 
 class Predictor:
@@ -77,11 +78,13 @@ class Predictor:
         items = self._clip_velocities(tracks.items)
         moving = [number for number, item in enumerate(items) if item.speed_mps > self._config.moving_speed_mps]
         lanes = dict(zip(moving, self._lanes([items[number] for number in moving]), strict=True))
+        ego = scene.ego
+        is_near = [float(np.hypot(item.x_m - ego.x_m, item.y_m - ego.y_m)) < _NEAR_M for item in items]
         return Prediction(
             scene.stamp,
             self._times,
             tuple(
-                PredictedObject(item, self._modes(item, lanes[number]) if number in lanes else ())
+                PredictedObject(item, self._modes(item, lanes[number], is_near[number]) if number in lanes else ())
                 for number, item in enumerate(items)
             ),
             tracks.rejected,
@@ -112,22 +115,23 @@ class Predictor:
         course = np.array([np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) for item in items])
         return self._index.matches(places, course, _MATCH_M, _MATCH_RAD) if items else []
 
-    def _modes(self, item: TrackedObject, near: Sequence[LaneMatch]) -> tuple[PredictedMode, ...]:
+    def _modes(self, item: TrackedObject, near: Sequence[LaneMatch], is_near: bool) -> tuple[PredictedMode, ...]:
         if item.kind is ObjectKind.PEDESTRIAN or not near:
             return (_constant_velocity(item, self._times),)
         possible = [match for match in near[:_MAX_LANES] if self._can_follow(item, match)] or near[:1]
         along_lanes = tuple(self._follow_lane(item, match) for match in possible)
-        if self._leaves_lane(item, near[0]):
+        if self._leaves_lane(item, near[0], is_near):
             return (_constant_velocity(item, self._times), *along_lanes)
         return along_lanes
 
-    def _leaves_lane(self, item: TrackedObject, match: LaneMatch) -> bool:
-        """Whether a vehicle moves sideways on its lane, by more than one standard deviation of its track explains.
+    def _leaves_lane(self, item: TrackedObject, match: LaneMatch, is_near: bool) -> bool:
+        """Whether a vehicle moves sideways on its lane.
 
-        In a bend an error along the lane counts as well, because the lane has another direction there.
+        If it is not near, that has to be more than one standard deviation of its track explains. In a bend, an error
+        along the lane counts as well, because the lane has another direction there.
         """
         sideways_mps = item.speed_mps * abs(float(np.sin(match.heading_rad)))
-        if item.covariance is None or sideways_mps <= _LEAVING_MPS:
+        if is_near or item.covariance is None or sideways_mps <= _LEAVING_MPS:
             return sideways_mps > _LEAVING_MPS
         lane = self._graph.lanes[match.lane].curve
         yaw_rad = float(np.interp(match.s_m, lane.s_m, lane.yaw_rad))

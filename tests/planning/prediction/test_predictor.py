@@ -94,18 +94,20 @@ def test_who_changes_lane_may_also_keep_its_velocity() -> None:
     assert np.allclose(along.y_m, 0.8)
 
 
-@pytest.mark.parametrize(("sigma_mps", "may_leave"), [(0.3, True), (0.5, False)])
-def test_a_sideways_speed_that_may_be_an_error_of_the_track_is_none(sigma_mps: float, may_leave: bool) -> None:
+@pytest.mark.parametrize(("x_m", "sigma_mps", "may_leave"), [(50, 0.3, True), (50, 0.5, False), (20, 0.5, True)])
+def test_a_far_vehicle_leaves_its_lane_if_that_is_no_error_of_its_track(
+    x_m: float, sigma_mps: float, may_leave: bool
+) -> None:
     covariance = np.diag([4.0, 0.1, 4.0, sigma_mps**2])
-    (one,) = predicted(fork(), replace(thing(50.0, 0.0, (10.0, 1.0)), covariance=covariance)).objects
+    (one,) = predicted(fork(), replace(thing(x_m, 0.0, (10.0, 1.0)), covariance=covariance)).objects
     assert (len(one.modes) == 2) is may_leave
 
 
 @pytest.mark.parametrize(("along_m", "may_leave"), [(0.5, True), (3.0, False)])
 def test_in_a_bend_an_error_along_the_lane_counts_as_well(along_m: float, may_leave: bool) -> None:
-    graph = join([arc(key(0), 0, 0, 0, 30, np.pi / 2)])
+    graph = join([arc(key(0), 30, 0, 0, 30, np.pi / 2)])
     course = np.pi / 4 + 0.15  # in the middle of the bend, whose heading is 45 degrees
-    place = 30.0 * np.sin(np.pi / 4), 30.0 * (1.0 - np.cos(np.pi / 4))
+    place = 30.0 + 30.0 * np.sin(np.pi / 4), 30.0 * (1.0 - np.cos(np.pi / 4))
     item = thing(*place, (8.0 * np.cos(course), 8.0 * np.sin(course)), yaw=course)
     covariance = np.diag([along_m**2, along_m**2, 0.01, 0.01])
     (one,) = predicted(graph, replace(item, covariance=covariance)).objects
