@@ -33,6 +33,7 @@ from planning.config import PlanningConfig
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
+from planning.local.gap_rollout import ROOM_M
 from planning.local.local_path import LocalPath
 from planning.local.occupancy import Body, EgoOnRoad
 from planning.local.path_planner import LocalPlanner
@@ -42,6 +43,7 @@ from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import (
+    Leader,
     Motion,
     SpeedCeiling,
     StopTarget,
@@ -63,6 +65,9 @@ _TURN_RADIUS_M, _STEER_SHARE = 6.5, 0.8
 
 _OUT_M, _TURNED_RAD = 0.5, 0.15
 """Offset from the route, and turn, from which on the ego is leaving its lane."""
+
+_ROOM_MPS2 = (1.5, 3.0)
+"""Braking for the sake of room behind an obstacle: for all of it, and for the least that the ego needs."""
 
 _SCHEDULE_SLACK_MPS = 0.5
 """Largest excess of the ego's speed over the speed that the search planned for a pass."""
@@ -195,8 +200,9 @@ class Planner:
         others = self._behavior.constraints(
             path, ego, unmet, free, times, self._yielding, unprotected, local.obstacles, speeding_up
         )
-        room_m = room_to_pass_m(float(route.speed_limit_mps[route.row_at(ego.s_m)]))
-        others = _with_room_to_pass(others, local.passed, room_m - config.speed.standstill_gap_m)
+        limit_mps = float(route.speed_limit_mps[route.row_at(ego.s_m)])
+        room_m = ROOM_M if local.is_about_to_pass else room_to_pass_m(limit_mps)
+        others = _with_room_to_pass(others, local.passed, ego, room_m, config.speed.standstill_gap_m)
         stops += _wait_to_pass(local)
         caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to
@@ -316,11 +322,23 @@ def _first(ids: frozenset[int]) -> str:
     return str(min(ids)) if ids else ""
 
 
-def _with_room_to_pass(others: Constraints, passed: frozenset[int], room_m: float) -> Constraints:
-    """`others` with a larger gap behind an obstacle that can be passed, since the ego has to steer around it."""
+def _with_room_to_pass(
+    others: Constraints, passed: frozenset[int], ego: EgoOnRoute, room_m: float, standstill_m: float
+) -> Constraints:
+    """`others` with a larger gap behind an obstacle that can be passed, since the ego has to steer around it.
+
+    For more room than the ego needs at least, it brakes no harder than is comfortable.
+    """
     ids = {str(number) for number in passed}
+    gently_m, firmly_m = (ego.speed_mps**2 / (2.0 * brakes) for brakes in _ROOM_MPS2)
+
+    def shift_m(one: Leader) -> float:
+        left_m = one.origin_s_m - ego.s_m - standstill_m
+        least_m = min(min(room_m, room_to_pass_m(0.0)) - standstill_m, left_m - firmly_m)
+        return max(min(room_m - standstill_m, left_m - gently_m), least_m, 0.0)
+
     leaders = [
-        replace(one, origin_s_m=one.origin_s_m - room_m)
+        replace(one, origin_s_m=one.origin_s_m - shift_m(one))
         if one.cause.kind is ConstraintKind.OBSTACLE and one.cause.object_id in ids
         else one
         for one in others.leaders

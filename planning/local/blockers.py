@@ -17,8 +17,9 @@ from planning.local.occupancy import OnRoad
 from planning.local.seen_driving import SeenDriving
 from planning.reference_path import Route, RouteSignal
 
-_STANDING_MPS = 0.5
-"""Speed below which a road user stands."""
+_STANDING_MPS, _STOOD_MPS, _STOOD_M = 0.5, 2.0, 3.0
+"""Speed below which a road user stands; and the speed, and the distance from where it began to stand, up to which it
+still does. From 40 m, the measured speed of a parked car is up to 1 m/s for a moment."""
 
 _AFTER_S, _AFTER_GREEN_S, _AFTER_NEAR_JUNCTION_S = 2.0, 4.0, 8.0
 """Time after which a vehicle that stands for no visible reason counts as an obstacle: on the open road, before a green
@@ -70,6 +71,15 @@ class Standing:
     not_passed: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
+class _Stand:
+    """Since when a road user stands for no visible reason, and where it began."""
+
+    since_s: float
+    x_m: float
+    y_m: float
+
+
 class Blockers:
     """Remembers since when each road user stands without a visible reason, and which ones are obstacles.
 
@@ -77,7 +87,7 @@ class Blockers:
     """
 
     def __init__(self) -> None:
-        self._since_s: dict[int, float] = {}
+        self._since: dict[int, _Stand] = {}
         self._standing: frozenset[int] = frozenset()
         self._seen_driving = SeenDriving()
 
@@ -90,7 +100,7 @@ class Blockers:
         time_s: float,
     ) -> Standing:
         """The road users that may be passed now, and those that may be passed soon."""
-        since: dict[int, float] = {}
+        since: dict[int, _Stand] = {}
         found, across, queue_s_m = set[int](), set[int](), float("inf")
         drove = self._seen_driving.update(ways, ego_s_m, time_s)
         slow = frozenset(
@@ -102,7 +112,7 @@ class Blockers:
         )
         for way in sorted(ways, key=lambda one: -float(one.s_m[0])):
             item, s_m, rear_s_m = way.one.item, float(way.s_m[0]), float(way.s_m[0] - way.half_s_m[0])
-            if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps > _STANDING_MPS:
+            if item.kind is ObjectKind.PEDESTRIAN or not self._stands(way):
                 continue
             if item.track_id in self._standing:
                 found.add(item.track_id)
@@ -117,15 +127,26 @@ class Blockers:
             ):
                 queue_s_m = rear_s_m
                 continue
-            since[item.track_id] = self._since_s.get(item.track_id, time_s)
-            if time_s - since[item.track_id] >= _wait_s(route, way, bool(lines), item.track_id in drove):
+            since[item.track_id] = self._since.get(item.track_id, _Stand(time_s, item.x_m, item.y_m))
+            if time_s - since[item.track_id].since_s >= _wait_s(route, way, bool(lines), item.track_id in drove):
                 found.add(item.track_id)
             elif _is_across(route, way):
                 across.add(item.track_id)
-        self._since_s, self._standing = since, frozenset(found)
+        self._since, self._standing = since, frozenset(found)
         passed = self._standing | slow
         drivers = drove - passed
         return Standing(passed, passed | (since.keys() - drivers), drivers | across)
+
+    def _stands(self, way: OnRoad) -> bool:
+        """Whether a road user stands, or still stands."""
+        item = way.one.item
+        if item.speed_mps <= _STANDING_MPS:
+            return True
+        if item.speed_mps > _STOOD_MPS:
+            return False
+        stood = self._since.get(item.track_id)
+        is_there = stood is not None and math.hypot(item.x_m - stood.x_m, item.y_m - stood.y_m) < _STOOD_M
+        return is_there or item.track_id in self._standing
 
 
 @dataclass(frozen=True, slots=True)

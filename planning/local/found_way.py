@@ -32,6 +32,9 @@ _BACK_S, _BACK_MIN_M = 1.5, 10.0
 BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
 """The path of an ego that is in its lane and has nothing to pass."""
 
+PASSING = replace(BACK_ON_ROUTE)
+"""The path of an ego that changes lanes, or is in the lane beside: the profile says where."""
+
 
 def goes_on(found: LatticePath) -> bool:
     """Whether the ego makes progress on a complete path: it does not wait all the time."""

@@ -30,6 +30,7 @@ class LocalPath:
     * `pulls_out`: whether the ego comes from the side of the road; `faces_oncoming`: whether the lane beside is an
       oncoming one.
     * `room_m`: gap between the ego's front and the first standing road user ahead that it wants to pass.
+    * `is_about_to_pass`: whether the ego changes lanes soon, and needs less room to start.
     * `alternatives`: paths that the search found and the ego does not take, places (M, 2) in the map frame.
     """
 
@@ -49,6 +50,7 @@ class LocalPath:
     room_m: float = float("inf")
     faces_oncoming: bool = False
     alternatives: tuple[Float, ...] = ()
+    is_about_to_pass: bool = False
 
     @property
     def waits_to_pass(self) -> bool:

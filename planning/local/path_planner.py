@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from av_core.types import Float, LaneGraph, Manoeuvre, ObjectKind, Prediction, TrafficLightView
 from planning.local.blockers import Blockers, FrontView, PassedObstacles, Standing
+from planning.local.changing_lanes import LaneChanges
 from planning.local.found_way import (
     BACK_ON_ROUTE,
+    PASSING,
     SOON,
     back_to_lane,
     goes_on,
@@ -34,6 +36,7 @@ from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile, shif
 from planning.local.pulling_out import PullingOut
 from planning.local.road import Beside, RoadLayout, lanes_aside_m, road_layout
 from planning.local.road_cells import CellBuilder, RoadAhead
+from planning.local.slow_vehicles import SlowVehicles
 from planning.local.swinging_out import SwingOut, is_clear
 from planning.local.yielding import with_followers_slowing, with_yielding
 from planning.reference_path import Route
@@ -98,6 +101,9 @@ _ASIDE_NOISE_M = 0.15
 _ASIDE_M, _ASIDE_S = 20.0, 3.0
 """The ego keeps aside from oncoming vehicles for this distance plus its way in this time."""
 
+_GETS_BY_M = 0.35
+"""How far the ego moves aside within its lane, less the distance that it keeps."""
+
 _ON_ROUTE_M = 0.02
 """Offsets of the path below this count as none."""
 
@@ -112,12 +118,13 @@ class LocalPlanner:
         self._profile = OffsetProfile(route, self._layout, body)
         self._cells = CellBuilder(route, self._layout, body, self._profile)
         self._blockers, self._passed = Blockers(), PassedObstacles(view, body.front_m)
-        self._memory, self._hurry = SearchMemory(), HurryMemory()
+        self._memory, self._hurry, self._steady = SearchMemory(), HurryMemory(), SlowVehicles()
         self._beside_way, self._oncoming = BesideWay(), OncomingTooNear()
         self._let_by: frozenset[int] = frozenset()
         self._steps_without_room = self._steps_without_way = 0
         self._pulling_out = PullingOut(route, self._layout, body)
         self._swing_out = SwingOut(route, self._layout, body)
+        self._changes = LaneChanges(route, self._layout, body)
         self._found: list[LatticePath] = []
 
     def plan(
@@ -147,7 +154,8 @@ class LocalPlanner:
         self._passed.hold(ways, standing.obstacles)
         reasons = [way for way in ways if self._is_reason(way, ego, standing.obstacles)]
         reasons = [way for way in reasons if float(way.s_m[0]) < self._ends_before_m(ways, ego, standing.not_passed)]
-        slow = [way for way in ways if self._is_slow(way, ego)]
+        steady = self._steady.update(ways, ego.speed_mps, prediction.stamp.time_s)
+        slow = [way for way in ways if way.one.item.track_id in steady and self._is_slow(way, ego)]
         let_by = self._in_hurry(prediction, ego)
         pulls_out = self._pulling_out.update(ego, prediction.stamp.time_s)
         start = replace(ego, s_m=ego.s_m + _KEEP_M + _KEEP_S * ego.speed_mps, time_s=_KEEP_S)
@@ -170,8 +178,15 @@ class LocalPlanner:
             others = with_followers_slowing(others, ego, self._body, out_m)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m, pulls_out)
         slack_mps = _SLOWER_MPS
+        if let_by or pulls_out:
+            self._changes.end()
+            changing = None
+        else:
+            changing = self._change_lanes(road, ego, start, rows)
         if let_by:
             found, slack_mps = self._make_room(road, start, start_offset_m, rows)
+        elif changing is not None:
+            found = changing
         elif not reasons and not slow and abs(start_offset_m) < IN_LANE_M + COLUMN_M:
             found = BACK_ON_ROUTE
             profile.take_over(found, start, rows)
@@ -188,6 +203,8 @@ class LocalPlanner:
         is_timed = ego.speed_mps > _ROLLING_MPS or ego.is_brisk or pulls_out
         timed_to_s_m = ego.s_m + self._body.front_m if is_timed else -np.inf
         slower = float(found.speed_mps[min(2, len(found.speed_mps) - 1)])
+        if self._changes.soon_mps is not None:
+            slower, slack_mps = self._changes.soon_mps, 0.2
         return LocalPath(
             shifted(route, rows.start, profile.offset_m[rows.start :] if let_by else profile.offset_m[rows]),
             profile.offset_m.copy(),
@@ -196,7 +213,7 @@ class LocalPlanner:
             self._near_lanes(ways, standing.suspects),
             waits_s_m,
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
-            *schedule(found, start, ways, timed_to_s_m),
+            *(schedule(found, start, ways, timed_to_s_m) if found is not PASSING else self._goes_before(ways, ego)),
             let_by,
             frozenset(way.one.item.track_id for way in ways if self._is_clear_of(way, ego)),
             standing.obstacles,
@@ -204,6 +221,7 @@ class LocalPlanner:
             min(self._gaps_m(reasons, ego), default=float("inf")),
             self._has_oncoming_lane(np.array([ego.s_m])),
             self._alternatives(start.s_m),
+            self._changes.soon_mps is not None,
         )
 
     def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing) -> LocalPath:
@@ -338,6 +356,39 @@ class LocalPlanner:
             return self._stay_aside(road, start, start_offset_m, rows, old) or old
         self._profile.take_over(BACK_ON_ROUTE, start, rows)
         return BACK_ON_ROUTE
+
+    def _change_lanes(self, road: RoadAhead, ego: EgoOnRoad, start: EgoOnRoad, rows: slice) -> LatticePath | None:
+        """The way into a gap in the traffic beside, or along the lane while there is no gap. It becomes the profile.
+
+        None where there is no such traffic: the search finds the way.
+        """
+        changes, was_changing = self._changes, self._changes.change is not None
+        changes.soon_mps = None
+        blockers = [way for way in road.reasons + road.slow if self._blocks_lane(way, ego)]
+        is_in_lane = abs(ego.offset_m) < _OUT_M
+        if not was_changing and not (is_in_lane and changes.is_in_traffic(road.ways, blockers, ego)):
+            return None
+        top_mps = float(np.interp(ego.s_m + _KEEP_M, *road.top_speed))
+        change = changes.update(road.ways, blockers, ego, top_mps)
+        if change is not None:
+            first = self._route.row_at(change.from_s_m)
+            s_m = self._route.s_m[first : rows.stop]
+            self._profile.take_exactly(s_m, changes.offsets(change, s_m, ego.speed_mps))
+            return PASSING
+        if not is_in_lane or changes.is_stuck(blockers, ego):
+            changes.soon_mps = None
+            return None
+        self._profile.take_over(BACK_ON_ROUTE, start, rows)
+        return BACK_ON_ROUTE
+
+    def _blocks_lane(self, way: OnRoad, ego: EgoOnRoad) -> bool:
+        """Whether the ego cannot get past one ahead or beside it within its lane."""
+        is_passed = float(way.s_m[0] + way.half_s_m[0]) < ego.s_m - self._body.rear_m
+        return not is_passed and abs(float(way.d_m[0])) < float(way.half_d_m[0]) + 0.5 * self._body.width_m - _GETS_BY_M
+
+    def _goes_before(self, ways: list[OnRoad], ego: EgoOnRoad) -> tuple[tuple[Float, Float], frozenset[int]]:
+        """As `schedule`, for an ego that changes lanes before those behind it."""
+        return (np.array([ego.s_m, ego.s_m + CELLS]), np.full(2, 99.0)), self._changes.behind(ways, ego)
 
     def _along(self, road: RoadAhead, start: EgoOnRoad, offset_m: Float, *, is_brisk: bool = False) -> LatticePath:
         """The way along a path as it is, whose offsets (CELLS,) are one a metre from the start."""

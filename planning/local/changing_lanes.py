@@ -1,0 +1,337 @@
+"""How the ego changes lanes into a gap in the traffic of a lane in its direction, to pass what blocks its own lane.
+
+Each step looks for a gap beside the ego or behind that, for a lane change at once or soon (`gap_rollout`). The driver
+behind the gap may have to brake mildly (MOBIL's safety criterion: Kesting, Treiber, Helbing (2007), "General
+lane-changing model MOBIL for car-following models"). An ego that has begun goes on as long as that driver can still
+brake firmly: half out of its lane, it would be in everybody's way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, product
+
+import numpy as np
+
+from av_core.types import Float
+from planning.local.gap_rollout import STEP_S, STEPS, gets_in, length_now, shares
+from planning.local.occupancy import Body, EgoOnRoad, OnRoad
+from planning.local.road import Beside, RoadLayout
+from planning.reference_path import Route
+
+_ACCEL_MPS2, _BRISK_MPS2 = 2.5, 3.8
+"""Acceleration into a gap, and the same for an ego that has waited."""
+
+_IN_LANE_M = 1.0
+"""Offset up to which a lane change can be given up: beyond it, the ego is in the way of the driver behind."""
+
+_PATIENT, _IMPATIENT, _BEGUN = (1.5, 2.0, 0.4), (3.0, 1.2, 0.1), (3.5, 0.7, 0.05)
+"""What the ego demands, and leaves: the braking of the driver behind, and the gaps to both, as a distance and a headway
+of this driver. For an ego that has not waited, for one without any patience, and for one that has begun.
+"""
+
+_RESERVE, _RESERVE_M = np.array([0.0, 0.5, 0.05]), 1.0
+"""What a lane change that begins later has to leave in addition: a distance and a headway to both others, and a
+distance to what blocks the lane. So a small error does not close the gap."""
+
+_STANDS_MPS, _NEAR_M, _IMPATIENCE = 0.3, 7.0, 0.9
+"""An ego that stands as near behind an obstacle as that, or that has waited, has no such gap: it gets out by a tighter
+way, or before drivers who brake more."""
+
+_STARTS_S = (0.4, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5.0)
+"""Times after which the lane change may begin."""
+
+_SPEEDS_UP_MPS2 = (2.5, 0.0, -1.0, -2.0)
+"""Accelerations until then, in the order in which they are tried."""
+
+_SLOW_MPS = 4.0
+"""An ego that is slower does not slow down further for a gap behind."""
+
+_GAPS, _NOW_GAPS = 3, 2
+"""Number of gaps that are looked at: the one beside the ego, and those behind; and for a lane change at once."""
+
+_FAR_AHEAD_M, _FAR_BEHIND_M = 60.0, 80.0
+"""Range in which others on the next lane count as traffic."""
+
+_SOON = 7
+"""Layers of the predicted motion in which somebody may come onto the lane beside."""
+
+_BEYOND_M, _BACK_S, _BACK_MIN_M = 3.0, 2.8, 25.0
+"""Distance of the ego's rear beyond the last obstacle at which it may return; time and least distance of the return."""
+
+_ROOM_BESIDE_M, _EDGE_M, _STOOD_MPS, _ASIDE_STEP_M = 0.9, 0.3, 1.5, 0.02
+"""In the lane beside, the ego keeps the first distance from what stands, up to the second from the lane's far edge.
+What is slower than the speed stands. The ego moves aside by the last distance in a step."""
+
+_BRAKING_MPS2 = 6.0
+"""An ego that could no longer stop with this before the obstacle does not give up its lane change."""
+
+_LOST_STEPS = 4
+"""Steps in a row in which a begun lane change is not safe, until the ego gives it up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A lane change: it begins at `from_s_m`, at an offset, and leads within `length_m` to the middle of the lane on
+    `side` (1: left, -1: right). The ego may return from `until_s_m` on."""
+
+    from_s_m: float
+    from_m: float
+    length_m: float
+    side: int
+    until_s_m: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """A lane change that is rolled out: how far aside it leads, and what blocks the lane, as `gets_in` wants it.
+
+    `nearer` is the same for a lane change that begins later, with a reserve.
+    """
+
+    change: Change
+    aside_m: float
+    blockers: Float
+    nearer: Float
+    top_mps: float
+
+
+class LaneChanges:
+    """Decides on lane changes along one route, and remembers the one that the ego makes.
+
+    `soon_mps` is the speed after 0.5 s of an ego that changes lanes soon, not yet; None for any other.
+    """
+
+    def __init__(self, route: Route, layout: RoadLayout, body: Body) -> None:
+        self._route, self._layout, self._body = route, layout, body
+        self._middles_m = {
+            1: 0.5 * (layout.left_m + layout.left.edge_m),
+            -1: 0.5 * (layout.right_m + layout.right.edge_m),
+        }
+        self._speeds_mps = np.empty(STEPS)
+        self._lost, self._aside_m, self._is_stuck = 0, 0.0, False
+        self.change: Change | None = None
+        self.soon_mps: float | None = None
+
+    def update(
+        self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
+    ) -> Change | None:
+        """The lane change to make now; None where the ego stays in its lane.
+
+        `blockers` are what the ego wants to pass.
+        """
+        self.soon_mps = None
+        if self.change is None:
+            self._aside_m = 0.0
+            self.change = self._begin(ways, blockers, ego, top_mps)
+        else:
+            self.change = self._go_on(self.change, ways, blockers, ego, top_mps)
+        if self.change is not None:
+            self._is_stuck = False
+            wanted_m = self._keeps_aside_m(self.change, ways, ego)
+            self._aside_m += min(max(wanted_m - self._aside_m, -_ASIDE_STEP_M), _ASIDE_STEP_M)
+        return self.change
+
+    def end(self) -> None:
+        """Forget the lane change: the ego does something else."""
+        self.change, self.soon_mps, self._is_stuck = None, None, False
+
+    def is_in_traffic(self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad) -> bool:
+        """Whether a lane in the ego's direction lies beside what blocks its own, with others on it near the ego."""
+        self._is_stuck &= bool(blockers)
+        return any(self._beside(ways, ego, side) for side in self._sides(blockers, ego))
+
+    def is_stuck(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> bool:
+        """Whether an ego that found no gap should not wait for one any more; this holds until it has passed."""
+        is_near = self._room_m(blockers, ego) < _NEAR_M
+        is_waiting = self.soon_mps is None and ego.speed_mps < _STANDS_MPS
+        self._is_stuck |= is_waiting and (is_near or ego.impatience > _IMPATIENCE)
+        return self._is_stuck
+
+    def offsets(self, change: Change, s_m: Float, speed_mps: float) -> Float:
+        """The offsets of the path (N,) at arc lengths (N,): into the lane beside, along it, and back."""
+        to_m = np.interp(s_m, self._route.s_m, self._middles_m[change.side]) + change.side * self._aside_m
+        out_m = change.from_m + (to_m - change.from_m) * shares((s_m - change.from_s_m) / change.length_m)
+        back_m = max(_BACK_S * speed_mps, _BACK_MIN_M)
+        return np.asarray(out_m * (1.0 - shares((s_m - change.until_s_m) / back_m)))
+
+    def behind(self, ways: Sequence[OnRoad], ego: EgoOnRoad) -> frozenset[int]:
+        """The track ids of those that drive behind the ego's front: they look out for it."""
+        front_s_m = ego.s_m + self._body.front_m
+        return frozenset(way.one.item.track_id for way in ways if way.is_moving and float(way.s_m[0]) < front_s_m)
+
+    def _go_on(
+        self, now: Change, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
+    ) -> Change | None:
+        now = replace(now, until_s_m=max(now.until_s_m, self._end_of(blockers)))
+        if ego.s_m > now.until_s_m:
+            return None
+        if abs(ego.offset_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
+            return now
+        case, demands = self._case(now, blockers, ego, top_mps), np.array(_BEGUN)
+        gaps = self._gaps(self._beside(ways, ego, now.side), ego)[:_NOW_GAPS]
+        is_safe = any(self._rolled(case, ego, gap, demands, 0.0, 0.0) for gap in gaps)
+        self._lost = 0 if is_safe else self._lost + 1
+        return None if self._lost > _LOST_STEPS and self._can_stop(blockers, ego) else now
+
+    def _begin(
+        self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
+    ) -> Change | None:
+        self._lost = 0
+        demands = np.array(_PATIENT) + ego.impatience * (np.array(_IMPATIENT) - np.array(_PATIENT))
+        sides = [
+            (
+                self._case(self._change_to(side, blockers, ego), blockers, ego, top_mps),
+                self._gaps(self._beside(ways, ego, side), ego),
+            )
+            for side in self._sides(blockers, ego)
+        ]
+        for case, gaps in sides:
+            if any(self._rolled(case, ego, gap, demands, 0.0, 0.0) for gap in gaps[:_NOW_GAPS]):
+                return case.change
+        reserve = demands + _RESERVE
+        speeds_up_mps2 = _SPEEDS_UP_MPS2 if ego.speed_mps > _SLOW_MPS else (self._accel_mps2(ego), 0.0)
+        for before_mps2, start_s in product(speeds_up_mps2, _STARTS_S):
+            for case, gaps in sides:
+                if any(self._rolled(case, ego, gap, reserve, start_s, before_mps2) for gap in gaps):
+                    self.soon_mps = float(self._speeds_mps[round(0.5 / STEP_S)])
+                    return None
+        return None
+
+    def _accel_mps2(self, ego: EgoOnRoad) -> float:
+        return _BRISK_MPS2 if ego.is_brisk else _ACCEL_MPS2
+
+    def _keeps_aside_m(self, change: Change, ways: Sequence[OnRoad], ego: EgoOnRoad) -> float:
+        """How far the ego keeps to the far side of the lane beside, away from what stands between the lanes."""
+        body, layout = self._body, self._layout
+        middle_m = float(np.interp(ego.s_m, self._route.s_m, self._middles_m[change.side]))
+        edges_m = layout.left.edge_m if change.side > 0 else layout.right.edge_m
+        room_m = abs(float(np.interp(ego.s_m, self._route.s_m, edges_m)) - middle_m) - 0.5 * body.width_m - _EDGE_M
+        least_m = _ROOM_BESIDE_M
+        for way in ways:
+            is_near = ego.s_m - body.rear_m < float(way.s_m[0] + way.half_s_m[0]) < change.until_s_m + _BEYOND_M
+            inside_m = change.side * (middle_m - float(way.d_m[0]))
+            if is_near and inside_m > 0.0 and way.one.item.speed_mps < _STOOD_MPS:
+                least_m = min(least_m, inside_m - float(way.half_d_m[0]) - 0.5 * body.width_m)
+        return min(_ROOM_BESIDE_M - least_m, max(room_m, 0.0))
+
+    def _change_to(self, side: int, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> Change:
+        """A lane change that begins now."""
+        aside_m = side * (float(np.interp(ego.s_m, self._route.s_m, self._middles_m[side])) - ego.offset_m)
+        room_m = self._room_m(blockers, ego)
+        length_m = length_now(ego.speed_mps, aside_m, room_m)
+        return Change(ego.s_m, ego.offset_m, length_m, side, self._end_of(blockers))
+
+    def _room_m(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> float:
+        """The gap to the first one ahead that blocks the lane."""
+        front_s_m = ego.s_m + self._body.front_m
+        gaps_m = (float(way.s_m[0] - way.half_s_m[0]) - front_s_m for way in blockers)
+        return min((gap_m for gap_m in gaps_m if gap_m > -1.0), default=np.inf)
+
+    def _end_of(self, blockers: Sequence[OnRoad]) -> float:
+        """Where the ego may return to its lane."""
+        ends = (float((way.s_m + way.half_s_m)[:_SOON].max()) for way in blockers)
+        return max(ends, default=-np.inf) + self._body.rear_m + _BEYOND_M
+
+    def _can_stop(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> bool:
+        """Whether the ego can still stop before what blocks its lane."""
+        return self._room_m(blockers, ego) > ego.speed_mps**2 / (2.0 * _BRAKING_MPS2) + 2.0
+
+    def _sides(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> list[int]:
+        """The sides on which a lane in the ego's direction lies beside it until beyond what it passes.
+
+        None where an oncoming lane lies beside, and where the route changes lanes.
+        """
+        if not blockers:
+            return []
+        rows = slice(self._route.row_at(ego.s_m), self._route.row_at(self._end_of(blockers)) + 1)
+        left, right = self._layout.left.kind[rows], self._layout.right.kind[rows]
+        if (left == Beside.ONCOMING).any() or (right == Beside.ONCOMING).any() or self._route.is_change[rows].any():
+            return []
+        return [side for side, kind in ((1, left), (-1, right)) if (kind == Beside.SAME).all()]
+
+    def _beside(self, ways: Sequence[OnRoad], ego: EgoOnRoad, side: int) -> list[OnRoad]:
+        """Those on the lane on one side, or on their way to it, near the ego."""
+        found = []
+        for way in ways:
+            if not -_FAR_BEHIND_M < float(way.s_m[0]) - ego.s_m < _FAR_AHEAD_M or way.is_oncoming:
+                continue
+            middle_m = np.interp(way.s_m[:_SOON], self._route.s_m, self._middles_m[side])
+            reach_m = way.half_d_m[:_SOON] + 0.5 * self._body.width_m
+            if (np.abs(way.d_m[:_SOON] - middle_m) < reach_m).any():
+                found.append(way)
+        return found
+
+    def _gaps(self, others: Sequence[OnRoad], ego: EgoOnRoad) -> list[tuple[Float, Float]]:
+        """The gaps between others on a lane, from the one beside the ego on backwards: those at both ends of each."""
+        middle_s_m = ego.s_m + 0.5 * (self._body.front_m - self._body.rear_m)
+        ahead = [way for way in others if float(way.s_m[0]) > middle_s_m]
+        behind = sorted((way for way in others if float(way.s_m[0]) <= middle_s_m), key=lambda way: -float(way.s_m[0]))
+        first = min(ahead, key=lambda way: float(way.s_m[0] - way.half_s_m[0]), default=None)
+        ends: list[OnRoad | None] = [first, *behind[:_GAPS], None][: _GAPS + 1]
+        gaps = [(_rear(lead, ego), _front(follow, ego)) for lead, follow in pairwise(ends)]
+        if behind and len(behind) < _GAPS:  # behind the last one that is seen, others may come
+            gaps[-1] = gaps[-1][0], np.array([-_FAR_BEHIND_M, _speed(behind[-1])])
+        return gaps
+
+    def _rolled(
+        self, case: _Case, ego: EgoOnRoad, gap: tuple[Float, Float], demands: Float, start_s: float, before_mps2: float
+    ) -> bool:
+        """Whether the ego gets into a gap by a lane change that begins after `start_s`; one that has begun goes on."""
+        lead, follow = gap
+        return bool(
+            gets_in(
+                ego.speed_mps,
+                case.aside_m,
+                ego.s_m - case.change.from_s_m,
+                0.0 if start_s else case.change.length_m,
+                start_s,
+                before_mps2,
+                self._accel_mps2(ego),
+                case.top_mps,
+                self._body.front_m,
+                self._body.rear_m,
+                lead,
+                follow,
+                case.nearer if start_s else case.blockers,
+                demands,
+                self._speeds_mps,
+            )
+        )
+
+    def _case(self, change: Change, blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float) -> _Case:
+        middle_m = float(np.interp(ego.s_m, self._route.s_m, self._middles_m[change.side]))
+        rows = np.array(
+            [
+                (
+                    float(way.s_m[0] - way.half_s_m[0]) - ego.s_m,
+                    float(way.s_m[0] + way.half_s_m[0]) - ego.s_m,
+                    _speed(way),
+                    change.side * (float(way.d_m[0]) - change.from_m)
+                    + float(way.half_d_m[0])
+                    + 0.5 * self._body.width_m,
+                )
+                for way in blockers
+            ]
+        ).reshape(-1, 4)
+        nearer = rows - np.array([_RESERVE_M, 0.0, 0.0, 0.0])
+        return _Case(change, change.side * (middle_m - change.from_m), rows, nearer, top_mps)
+
+
+def _speed(way: OnRoad) -> float:
+    return float(way.s_m[2] - way.s_m[0]) if way.is_moving else 0.0
+
+
+def _rear(way: OnRoad | None, ego: EgoOnRoad) -> Float:
+    """Where the rear of the one ahead of a gap is from the ego's origin, and its speed."""
+    if way is None:
+        return np.array([np.inf, 0.0])
+    return np.array([float(way.s_m[0] - way.half_s_m[0]) - ego.s_m, _speed(way)])
+
+
+def _front(way: OnRoad | None, ego: EgoOnRoad) -> Float:
+    """Where the front of the one behind a gap is from the ego's origin, and its speed."""
+    if way is None:
+        return np.array([-np.inf, 0.0])
+    return np.array([float(way.s_m[0] + way.half_s_m[0]) - ego.s_m, _speed(way)])
