@@ -32,6 +32,7 @@ from planning.traffic.crossing import must_wait
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.merging import Order, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
+from planning.traffic.speeding_up import comes_sooner
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
 _CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
@@ -111,6 +112,8 @@ class TrafficBehavior:
         entering += [one for one in near if one.item.track_id in going]
         yielding: set[int] = set()
         for conflict in conflicts_of(corridor, entering, times_s, self._config):
+            if conflict.item.track_id in speeding_up:
+                conflict = comes_sooner(conflict)
             if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))

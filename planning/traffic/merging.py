@@ -25,6 +25,9 @@ _STREAM_SHARE = 0.7
 """Least speed of the ego as a fraction of the speed of a vehicle beside it that it lets pass. Otherwise a stream
 would overtake it for ever."""
 
+_STANDS_MPS = 1.0
+"""An ego below this speed stays where it is for a road user that crosses before its front."""
+
 _LETTING_MPS2 = 3.0
 """Largest deceleration of the ego to get behind a vehicle that it lets in."""
 
@@ -79,7 +82,8 @@ def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader 
     The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or enters
     only after `merge_horizon_s`. It goes first, too, where it is ahead by half its length and could no longer get
     behind the other one: an ego that slows down just before such a one is hit from behind. In a junction it slows for
-    none that crosses behind its front: it has to get out of the way. Where lanes join, they do not cross.
+    none that crosses behind its front: it has to get out of the way. One that hardly moves stands still for one that
+    crosses before its front. Where lanes join, they do not cross.
     """
     ego, route = plan.ego, plan.route
     if conflict.enter_s > config.merge_horizon_s:
@@ -104,6 +108,7 @@ def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader 
     if is_first and to_get_behind_m > 0.5 * _LETTING_MPS2 * conflict.enter_s**2:
         return None
     least_mps = 0.0 if crosses else _STREAM_SHARE * conflict.along_mps
-    slow_mps = max(least_mps, 1.0, min(conflict.along_mps, ego.speed_mps) - 2.0)
+    creeps_mps = 0.0 if crosses and ego.speed_mps < _STANDS_MPS else 1.0
+    slow_mps = max(least_mps, creeps_mps, min(conflict.along_mps, ego.speed_mps) - 2.0)
     cause = Constraint(ConstraintKind.MERGING_TRAFFIC, str(conflict.item.track_id))
     return SpeedCap(ego.s_m, ego.s_m + _CAP_M, slow_mps, cause)

@@ -112,6 +112,12 @@ def test_a_vehicle_that_is_first_seen_gets_the_whole_time_of_an_ego_that_stands(
     assert smallest_distance_m(1.0) == pytest.approx(smallest_distance_m(1.0, frozenset({9})), abs=0.2)
 
 
+def test_the_ego_waits_for_one_that_gains_speed_and_would_else_come_too_late_to_matter() -> None:
+    other = northward(-smallest_distance_m(0.0) - 1.0, 11.0)
+    assert not decision(other, 0.0).yielding_to
+    assert decision(other, 0.0, speeding_up=frozenset({9})).yielding_to == {9}
+
+
 def test_a_late_stop_is_as_far_behind_as_the_speed_profile_may_pass_it() -> None:
     assert SpeedConfig().emergency_room_m == waiting_place.PASSED_M
 

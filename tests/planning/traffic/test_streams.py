@@ -74,3 +74,20 @@ def test_an_impatient_ego_gets_through_a_dense_stream(
     log, stream = drive_into(joins, speed_mps, spacing_m, seed)
     assert log.column(1).max() > 100.0, "it is through"
     assert clearance_m(log, stream.cars) > 1.0
+
+
+@pytest.mark.parametrize("sets_off_s", np.arange(8.0, 14.0, 0.5).tolist())
+def test_the_ego_does_not_drive_into_a_car_that_sets_off(sets_off_s: float) -> None:
+    """A car that stood before the junction sets off while the ego waits or joins; for a moment it is slow."""
+
+    def starter(time_s: float) -> tuple[TrackedObject, ...]:
+        driving_s = max(time_s - sets_off_s, 0.0)
+        faster_s = min(driving_s, 2.7)
+        speed_mps = 3.0 * faster_s
+        x_m = -16.0 + 1.5 * faster_s**2 + speed_mps * (driving_s - faster_s)
+        return (vehicle(7, x_m, 0.0, 0.0, speed_mps),)
+
+    planner = ScenePlanner(side_road(joins=True))
+    planner.navigate(START, Pose2D(200.0, 0.0, 0.0))
+    log = drive(planner, sets_off_s + 8.0, 8.0, objects=starter)
+    assert clearance_m(log, starter) > 0.3
