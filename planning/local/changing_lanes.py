@@ -67,6 +67,9 @@ What is slower than the speed stands. The ego moves aside by the last distance i
 _BRAKING_MPS2 = 6.0
 """An ego that could no longer stop with this before the obstacle does not give up its lane change."""
 
+_OFF_PATH_M = 1.2
+"""Distance from the path of the lane change at which the ego is not on it any more."""
+
 _LOST_STEPS = 4
 """Steps in a row in which a begun lane change is not safe, until the ego gives it up."""
 
@@ -164,8 +167,10 @@ class LaneChanges:
     def _go_on(
         self, now: Change, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
     ) -> Change | None:
-        now = replace(now, until_s_m=max(now.until_s_m, self._end_of(blockers)))
-        if ego.s_m > now.until_s_m:
+        until_s_m = min(max(now.until_s_m, self._end_of(blockers)), self._lane_end_s_m(now.side, ego) - _BACK_MIN_M)
+        now = replace(now, until_s_m=until_s_m)
+        off_m = abs(ego.offset_m - float(self.offsets(now, np.array([ego.s_m]), ego.speed_mps)[0]))
+        if ego.s_m > now.until_s_m or off_m > _OFF_PATH_M:
             return None
         if abs(ego.offset_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
             return now
@@ -250,6 +255,13 @@ class LaneChanges:
         if (left == Beside.ONCOMING).any() or (right == Beside.ONCOMING).any() or self._route.is_change[rows].any():
             return []
         return [side for side, kind in ((1, left), (-1, right)) if (kind == Beside.SAME).all()]
+
+    def _lane_end_s_m(self, side: int, ego: EgoOnRoad) -> float:
+        """Where the lane beside ends."""
+        row = self._route.row_at(ego.s_m)
+        kinds = (self._layout.left if side > 0 else self._layout.right).kind[row:]
+        ends = np.flatnonzero(kinds != Beside.SAME)
+        return float(self._route.s_m[row + ends[0]]) if len(ends) else np.inf
 
     def _beside(self, ways: Sequence[OnRoad], ego: EgoOnRoad, side: int) -> list[OnRoad]:
         """Those on the lane on one side, or on their way to it, near the ego."""

@@ -22,7 +22,7 @@ fifth degree without curvature at both ends."""
 LATERAL_MPS2, LENGTH_MIN_M, LENGTH_MAX_M = 2.2, 12.0, 70.0
 """Lateral acceleration of a lane change, and bounds of its length."""
 
-_GAINS_MPS = 2.0
+_GAINS_MPS = 3.5
 """Speed that the ego gains until the middle of a lane change."""
 
 _BEND_MPS2 = 3.0

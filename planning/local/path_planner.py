@@ -165,9 +165,11 @@ class LocalPlanner:
         ids = {way.one.item.track_id for way in beside}
         only_beside = all(way.one.item.track_id in ids for way in reasons)
         if (beside or near_m is not None) and only_beside and self._keep_aside(beside, near_m, start, rows):
+            self._changes.end()
             return self._in_lane(prediction, ways, standing)
         if not reasons and not slow and not let_by and not pulls_out and abs(planned_m) < _ON_ROUTE_M:
             profile.clear()
+            self._changes.end()
             return self._in_lane(prediction, ways, standing)
         start_offset_m = float(profile.at(start.s_m))
         others = [way for way in ways if way.one.item.track_id not in let_by]

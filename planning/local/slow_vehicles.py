@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from planning.local.occupancy import OnRoad
 
 _GAINS_MPS, _LASTS_S = 1.0, 1.0
 """A vehicle that gains so much speed sets off. It has to stop gaining for this time to count as slow."""
+
+_SEEN_S = 0.4
+"""Time for which a vehicle that was not seen before has to be seen."""
 
 _AWAY_MPS = 2.0
 """One that is faster than the ego by more than this does not hold it up."""
@@ -42,7 +43,7 @@ class SlowVehicles:
         speeds: dict[int, _Speed] = {}
         for way in ways:
             item = way.one.item
-            one = self._speeds.get(item.track_id, _Speed(item.speed_mps, item.speed_mps, -np.inf))
+            one = self._speeds.get(item.track_id, _Speed(item.speed_mps, item.speed_mps, time_s - _LASTS_S + _SEEN_S))
             mean_mps = one.mean_mps + share * (item.speed_mps - one.mean_mps)
             if mean_mps > one.least_mps + _GAINS_MPS:
                 one = _Speed(mean_mps, mean_mps, time_s)

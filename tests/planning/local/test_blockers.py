@@ -139,3 +139,13 @@ def test_who_waits_behind_the_ego_is_no_obstacle_but_one_that_was_passed_stays_o
         told = blockers.update([standing(9, 90.0), standing(18, 112.0)], route, {}, 100.0, 0.1 * step)
     assert told.obstacles == told.suspects == {18}
     assert blockers.update([standing(9, 90.0), standing(18, 112.0)], route, {}, 115.0, 5.1).obstacles == {18}
+
+
+@pytest.mark.parametrize(("seems_mps", "is_found"), [(1.5, True), (2.5, False)])
+def test_noise_in_the_speed_of_what_stands_does_not_start_its_time_anew(seems_mps: float, is_found: bool) -> None:
+    route = find_route(join([straight(key(0), 0, 0, 0, 300)]), Pose2D(0, 0, 0), Pose2D(290, 0, 0))
+    blockers, way = Blockers(), standing(7, 60.0)
+    fast = replace(way, one=replace(way.one, item=replace(way.one.item, velocity_mps=(seems_mps, 0.0))))
+    for step in range(25):
+        told = blockers.update([fast if step == 15 else way], route, {}, 20.0, 0.1 * step)
+    assert (7 in told.obstacles) == is_found

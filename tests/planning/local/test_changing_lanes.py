@@ -11,12 +11,19 @@ import numpy as np
 import pytest
 
 from av_core.types import Pose2D, TrackedObject
+from planning import find_route
+from planning.local.changing_lanes import LaneChanges
 from planning.local.gap_rollout import ROOM_M, STEPS, gets_in
+from planning.local.occupancy import Body, EgoOnRoad
+from planning.local.road import road_layout
+from planning.local.slow_vehicles import SlowVehicles
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import CAR, ScenePlanner, drive
 from tests.planning.lanes_by_hand import beside, join, key, straight
 from tests.planning.local.test_among_others import LANE_Y_M, LENGTH_M, Drivers
-from tests.planning.local.test_passing import clearance_m
+from tests.planning.local.test_blockers import standing
+from tests.planning.local.test_passing import clearance_m, two_lane_road
+from tests.planning.local.test_seen_driving import moving
 from tests.planning.test_traffic import vehicle
 
 SEEN_M, FRONT_M, REAR_M = 45.0, 3.8, 1.0
@@ -111,3 +118,28 @@ def test_a_gap_has_to_hold_until_the_ego_is_as_fast() -> None:
 
 def test_without_room_for_a_lane_change_there_is_none() -> None:
     assert not rolled(np.inf, -np.inf, room_m=ROOM_M - 3.0)
+
+
+def test_a_lane_change_that_the_ego_does_not_follow_is_over() -> None:
+    """One of the start of a drive came back 14 m later, where a car was beside the ego (obstacles 1)."""
+    route = find_route(two_lane_road(), Pose2D(0, 0, 0), Pose2D(200, 0, 0))
+    changes = LaneChanges(route, road_layout(route, two_lane_road()), Body(FRONT_M, REAR_M, CAR.width_m))
+    obstacle = standing(1, 60.0)
+    change = changes.update([obstacle], [obstacle], EgoOnRoad(0.0, 0.0, 8.0), 13.0)
+    assert change is not None
+    s_m = np.array([0.0, change.length_m, change.until_s_m - 1.0])
+    assert changes.offsets(change, s_m, 8.0) == pytest.approx([0.0, LANE_Y_M, LANE_Y_M], abs=0.1)
+    assert changes.update([obstacle], [obstacle], EgoOnRoad(5.0, 0.1, 8.0), 13.0) is not None
+    assert changes.update([obstacle], [obstacle], EgoOnRoad(0.8 * change.length_m, 0.1, 8.0), 13.0) is None
+
+
+def test_who_sets_off_is_not_slow() -> None:
+    slow = SlowVehicles()
+    for step in range(60):
+        time_s = 0.05 * step
+        found = slow.update([moving(1, 30.0, 2.5 * time_s), moving(2, 50.0, 3.0)], 5.0, time_s)
+        assert 1 not in found or time_s < 0.9
+    assert found == {2}
+    away = SlowVehicles()
+    for step in range(60):
+        assert not away.update([moving(3, 30.0, 8.0)], 5.0, 0.05 * step), "it drives away from the ego"
