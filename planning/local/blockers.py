@@ -30,6 +30,9 @@ _AFTER_CYCLE_S, _ACROSS_RAD = 60.0, 0.35
 light for which they wait may be behind a bend; and those that stand in a junction, turned from the ego's path by
 more than the angle, since they wait for others there."""
 
+_LONG_S = 10.0
+"""Time after which a vehicle that stands where the ego may pass slow ones is passed by a tight way, too."""
+
 _NEAR_JUNCTION_M, _AT_LINE_M, _QUEUE_GAP_M = 30.0, 9.0, 12.0
 """Distance before a junction within which a vehicle may wait for traffic; from a vehicle to the line at which it waits
 for a light or a sign; and between two vehicles of one queue."""
@@ -63,12 +66,14 @@ class Standing:
     """Track ids: `obstacles` may be passed; `suspects` are these and those that stand for no visible reason yet.
 
     The ego passes nothing beyond the road users in `not_passed` either. They stand in a junction, turned from the ego's
-    path, and wait there for others; or the ego has seen them driving.
+    path, and wait there for others; or the ego has seen them driving. Those in `stood` have stood for long for no
+    visible reason.
     """
 
     obstacles: frozenset[int]
     suspects: frozenset[int]
     not_passed: frozenset[int]
+    stood: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,8 @@ class Blockers:
         self._since, self._standing = since, frozenset(found)
         passed = self._standing | slow
         drivers = drove - passed
-        return Standing(passed, passed | (since.keys() - drivers), drivers | across)
+        stood = frozenset(number for number, one in since.items() if time_s - one.since_s > _LONG_S)
+        return Standing(passed, passed | (since.keys() - drivers), drivers | across, stood)
 
     def _stands(self, way: OnRoad) -> bool:
         """Whether a road user stands, or still stands."""

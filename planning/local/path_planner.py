@@ -179,6 +179,9 @@ class LocalPlanner:
         if (reasons or pulls_out) and (ego.is_brisk or out_m > _OUT_M):
             others = with_followers_slowing(others, ego, self._body, out_m)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m, pulls_out)
+        stands = frozenset(way.one.item.track_id for way in slow if way.one.item.speed_mps < _STANDS_MPS)
+        known = frozenset(way.one.item.track_id for way in reasons)
+        wanted = reasons + [way for way in slow if way.one.item.track_id in (stands & standing.stood) - known]
         slack_mps = _SLOWER_MPS
         if let_by or pulls_out:
             self._changes.end()
@@ -195,7 +198,7 @@ class LocalPlanner:
         else:
             found = self._search(road, start, start_offset_m, rows, _BETTER_M if not self._let_by else 0.0)
             if not goes_on(found) and ego.speed_mps < _STANDS_MPS:
-                found = self._swing(road, ego) or found
+                found = self._swing(replace(road, reasons=wanted), ego) or found
         self._let_by = let_by
         waits_s_m = self._gives_up_at(found, ego)
         if waits_s_m is None:
@@ -212,7 +215,7 @@ class LocalPlanner:
             profile.offset_m.copy(),
             prediction,
             Manoeuvre.PULL_OUT if pulls_out else profile.manoeuvre(ego.s_m),
-            self._near_lanes(ways, standing.suspects),
+            self._near_lanes(ways, standing.suspects | stands),
             waits_s_m,
             slower if (reasons or slow or let_by) and slower < ego.speed_mps - slack_mps else None,
             *(schedule(found, start, ways, timed_to_s_m) if found is not PASSING else self._goes_before(ways, ego)),
@@ -220,7 +223,7 @@ class LocalPlanner:
             frozenset(way.one.item.track_id for way in ways if self._is_clear_of(way, ego)),
             standing.obstacles,
             pulls_out,
-            min(self._gaps_m(reasons, ego), default=float("inf")),
+            min(self._gaps_m(wanted, ego), default=float("inf")),
             self._has_oncoming_lane(np.array([ego.s_m])),
             self._alternatives(start.s_m),
             self._changes.soon_mps is not None,
