@@ -202,7 +202,8 @@ class Planner:
         )
         limit_mps = float(route.speed_limit_mps[route.row_at(ego.s_m)])
         room_m = ROOM_M if local.is_about_to_pass else room_to_pass_m(limit_mps)
-        others = _with_room_to_pass(others, local.passed, ego, room_m, config.speed.standstill_gap_m)
+        gap_m, needs_all = config.speed.standstill_gap_m, self._local.is_beside_oncoming(ego.s_m)
+        others = _with_room_to_pass(others, local.passed, ego, room_m, gap_m, needs_all=needs_all)
         stops += _wait_to_pass(local)
         caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
         self._yielding = others.yielding_to
@@ -323,16 +324,19 @@ def _first(ids: frozenset[int]) -> str:
 
 
 def _with_room_to_pass(
-    others: Constraints, passed: frozenset[int], ego: EgoOnRoute, room_m: float, standstill_m: float
+    others: Constraints, passed: frozenset[int], ego: EgoOnRoute, room_m: float, standstill_m: float, *, needs_all: bool
 ) -> Constraints:
     """`others` with a larger gap behind an obstacle that can be passed, since the ego has to steer around it.
 
-    For more room than the ego needs at least, it brakes no harder than is comfortable.
+    It brakes no harder than is comfortable for more room than it needs at least. Beside an oncoming lane it `needs_all`
+    of it, since it starts from a stand there.
     """
     ids = {str(number) for number in passed}
     gently_m, firmly_m = (ego.speed_mps**2 / (2.0 * brakes) for brakes in _ROOM_MPS2)
 
     def shift_m(one: Leader) -> float:
+        if needs_all:
+            return room_m - standstill_m
         left_m = one.origin_s_m - ego.s_m - standstill_m
         least_m = min(min(room_m, room_to_pass_m(0.0)) - standstill_m, left_m - firmly_m)
         return max(min(room_m - standstill_m, left_m - gently_m), least_m, 0.0)

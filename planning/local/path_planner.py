@@ -224,10 +224,14 @@ class LocalPlanner:
             standing.obstacles,
             pulls_out,
             min(self._gaps_m(wanted, ego), default=float("inf")),
-            self._has_oncoming_lane(np.array([ego.s_m])),
+            self.is_beside_oncoming(ego.s_m),
             self._alternatives(start.s_m),
             self._changes.soon_mps is not None,
         )
+
+    def is_beside_oncoming(self, s_m: float) -> bool:
+        """Whether an oncoming lane lies beside the ego's there."""
+        return self._has_oncoming_lane(np.array([s_m]))
 
     def _in_lane(self, prediction: Prediction, ways: list[OnRoad], standing: Standing) -> LocalPath:
         """The path of an ego that stays in its lane."""
