@@ -8,7 +8,7 @@ brake firmly: half out of its lane, it would be in everybody's way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
@@ -47,6 +47,9 @@ _SPEEDS_UP_MPS2 = (2.5, 0.0, -1.0, -2.0)
 
 _SLOW_MPS = 4.0
 """An ego that is slower does not slow down further for a gap behind."""
+
+_GAIN_MIN_MPS2, _GAIN_MAX_MPS2 = 0.5, 3.0
+"""Least acceleration of the driver behind that counts, and the most."""
 
 _GAPS, _NOW_GAPS = 3, 2
 """Number of gaps that are looked at: the one beside the ego, and those behind; and for a lane change at once."""
@@ -113,17 +116,24 @@ class LaneChanges:
             -1: 0.5 * (layout.right_m + layout.right.edge_m),
         }
         self._speeds_mps = np.empty(STEPS)
+        self._gains_mps2: Mapping[int, float] = {}
         self._lost, self._aside_m, self._is_stuck = 0, 0.0, False
         self.change: Change | None = None
         self.soon_mps: float | None = None
 
     def update(
-        self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
+        self,
+        ways: Sequence[OnRoad],
+        blockers: Sequence[OnRoad],
+        ego: EgoOnRoad,
+        top_mps: float,
+        gains_mps2: Mapping[int, float] | None = None,
     ) -> Change | None:
         """The lane change to make now; None where the ego stays in its lane.
 
-        `blockers` are what the ego wants to pass.
+        `blockers` are what the ego wants to pass, `gains_mps2` how fast others gain speed, by their track ids.
         """
+        self._gains_mps2 = gains_mps2 or {}
         self.soon_mps = None
         if self.change is None:
             self._aside_m = 0.0
@@ -282,10 +292,15 @@ class LaneChanges:
         behind = sorted((way for way in others if float(way.s_m[0]) <= middle_s_m), key=lambda way: -float(way.s_m[0]))
         first = min(ahead, key=lambda way: float(way.s_m[0] - way.half_s_m[0]), default=None)
         ends: list[OnRoad | None] = [first, *behind[:_GAPS], None][: _GAPS + 1]
-        gaps = [(_rear(lead, ego), _front(follow, ego)) for lead, follow in pairwise(ends)]
+        gaps = [(_rear(lead, ego), _front(follow, ego, self._gain_mps2(follow))) for lead, follow in pairwise(ends)]
         if behind and len(behind) < _GAPS:  # behind the last one that is seen, others may come
-            gaps[-1] = gaps[-1][0], np.array([-_FAR_BEHIND_M, _speed(behind[-1])])
+            gaps[-1] = gaps[-1][0], np.array([-_FAR_BEHIND_M, _speed(behind[-1]), 0.0])
         return gaps
+
+    def _gain_mps2(self, way: OnRoad | None) -> float:
+        """How fast the driver behind a gap gains speed; noise is no gain."""
+        gain_mps2 = self._gains_mps2.get(way.one.item.track_id, 0.0) if way is not None else 0.0
+        return min(gain_mps2, _GAIN_MAX_MPS2) if gain_mps2 > _GAIN_MIN_MPS2 else 0.0
 
     def _rolled(
         self, case: _Case, ego: EgoOnRoad, gap: tuple[Float, Float], demands: Float, start_s: float, before_mps2: float
@@ -342,8 +357,8 @@ def _rear(way: OnRoad | None, ego: EgoOnRoad) -> Float:
     return np.array([float(way.s_m[0] - way.half_s_m[0]) - ego.s_m, _speed(way)])
 
 
-def _front(way: OnRoad | None, ego: EgoOnRoad) -> Float:
-    """Where the front of the one behind a gap is from the ego's origin, and its speed."""
+def _front(way: OnRoad | None, ego: EgoOnRoad, gain_mps2: float) -> Float:
+    """Where the front of the one behind a gap is from the ego's origin, its speed, and its gain of speed."""
     if way is None:
-        return np.array([-np.inf, 0.0])
-    return np.array([float(way.s_m[0] + way.half_s_m[0]) - ego.s_m, _speed(way)])
+        return np.array([-np.inf, 0.0, 0.0])
+    return np.array([float(way.s_m[0] + way.half_s_m[0]) - ego.s_m, _speed(way), gain_mps2])

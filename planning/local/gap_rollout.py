@@ -37,6 +37,9 @@ _JERK_MPS3, _BRAKES_MPS2, _STOPS_MPS2 = 5.0, 2.5, 2.5
 ROOM_M = 8.0
 """Gap behind what blocks the lane from which the ego can still change lanes: there it stops if the gap has closed."""
 
+_GAINS_S = 3.0
+"""Time for which the driver behind gains speed at most."""
+
 _SEEN_M, _IN_WAY_M, _RESPONSE_S = 0.7, 1.0, 0.7
 """How far aside the ego's front is when the driver behind sees the ego coming, and when it is in the way of others; and
 that driver's reaction time."""
@@ -106,8 +109,9 @@ def gets_in(
     `driven_m` of its `length_m`, or begins it after `start_s`, with a length that fits its speed then. Until then it
     accelerates with `before_mps2`, and then up to `accel_mps2`. `front_m` and `rear_m` are the ego's.
 
-    `lead` holds the rear of the one ahead and its speed, `follow` the front of the one behind and its speed: inf and
-    -inf where there is none. Rows of `blockers`: rear, front, speed, and how far aside the ego has to be beside it.
+    `lead` holds the rear of the one ahead and its speed, `follow` the front of the one behind, its speed, and how fast
+    it gains speed until it sees the ego: inf and -inf where there is none. Rows of `blockers`: rear, front, speed, and
+    how far aside the ego has to be beside it.
     `demands`: braking of the driver behind, and a distance and a headway that are left to both. The ego's speeds are
     written to `speeds` (STEPS,).
     """
@@ -158,7 +162,9 @@ def gets_in(
         accel = min(max(wanted, -_BRAKES_MPS2), accel + _JERK_MPS3 * STEP_S)
         v = max(v + accel * STEP_S, 0.0)
         s += v * STEP_S
-        if time_s >= seen_s + _RESPONSE_S and follow_mps > v:
+        if time_s < seen_s + _RESPONSE_S:
+            follow_mps += follow[2] * STEP_S if time_s < _GAINS_S else 0.0
+        elif follow_mps > v:
             follow_mps = max(follow_mps - brakes_mps2 * STEP_S, v)
         follow_m += follow_mps * STEP_S
     return has_begun

@@ -381,7 +381,7 @@ class LocalPlanner:
         if not was_changing and not (is_in_lane and changes.is_in_traffic(road.ways, blockers, ego)):
             return None
         top_mps = float(np.interp(ego.s_m + _KEEP_M, *road.top_speed))
-        change = changes.update(road.ways, blockers, ego, top_mps)
+        change = changes.update(road.ways, blockers, ego, top_mps, self._steady.gains_mps2())
         if change is not None:
             first = self._route.row_at(change.from_s_m)
             s_m = self._route.s_m[first : rows.stop]

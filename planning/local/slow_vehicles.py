@@ -22,9 +22,11 @@ _MEAN_S, _STEP_MAX_S = 0.5, 0.5
 
 @dataclass(frozen=True, slots=True)
 class _Speed:
-    """The mean speed of a vehicle, its least value, and since when it has not gained on that."""
+    """The mean speed of a vehicle, its least value, and since when it has not gained on that; and its mean again, which
+    is later."""
 
     mean_mps: float
+    later_mps: float
     least_mps: float
     since_s: float
 
@@ -43,14 +45,21 @@ class SlowVehicles:
         speeds: dict[int, _Speed] = {}
         for way in ways:
             item = way.one.item
-            one = self._speeds.get(item.track_id, _Speed(item.speed_mps, item.speed_mps, time_s - _LASTS_S + _SEEN_S))
+            one = self._speeds.get(
+                item.track_id, _Speed(item.speed_mps, item.speed_mps, item.speed_mps, time_s - _LASTS_S + _SEEN_S)
+            )
             mean_mps = one.mean_mps + share * (item.speed_mps - one.mean_mps)
             if mean_mps > one.least_mps + _GAINS_MPS:
-                one = _Speed(mean_mps, mean_mps, time_s)
-            speeds[item.track_id] = _Speed(mean_mps, min(one.least_mps, mean_mps), one.since_s)
+                one = _Speed(mean_mps, one.later_mps, mean_mps, time_s)
+            later_mps = one.later_mps + share * (mean_mps - one.later_mps)
+            speeds[item.track_id] = _Speed(mean_mps, later_mps, min(one.least_mps, mean_mps), one.since_s)
         self._speeds = speeds
         return frozenset(
             number
             for number, one in speeds.items()
             if time_s - one.since_s >= _LASTS_S and one.mean_mps < ego_mps + _AWAY_MPS
         )
+
+    def gains_mps2(self) -> dict[int, float]:
+        """How fast each vehicle gains speed, by its track id: the one mean is behind the other by `_MEAN_S`."""
+        return {number: (one.mean_mps - one.later_mps) / _MEAN_S for number, one in self._speeds.items()}

@@ -98,10 +98,10 @@ def test_it_passes_through_a_gap_without_a_stop(
     assert drivers.least_headway_s > 0.5
 
 
-def rolled(lead_m: float, follow_m: float, start_s: float = 0.0, room_m: float = 30.0) -> bool:
+def rolled(lead_m: float, follow_m: float, start_s: float = 0.0, room_m: float = 30.0, gain_mps2: float = 0.0) -> bool:
     """Whether an ego at 8 m/s gets between two at 11 m/s: before it ends at `lead_m`, and behind at `follow_m`."""
     obstacle = np.array([[room_m + FRONT_M, room_m + FRONT_M + 5.0, 0.0, 1.9]])
-    lead, follow, demands = np.array([lead_m, 11.0]), np.array([follow_m, 11.0]), np.array([1.5, 2.0, 0.4])
+    lead, follow, demands = np.array([lead_m, 11.0]), np.array([follow_m, 11.0, gain_mps2]), np.array([1.5, 2.0, 0.4])
     speeds = np.empty(STEPS)
     return bool(
         gets_in(8.0, 3.5, 0.0, 0.0, start_s, 0.0, 2.5, 13.0, FRONT_M, REAR_M, lead, follow, obstacle, demands, speeds)
@@ -112,6 +112,7 @@ def test_a_gap_has_to_hold_until_the_ego_is_as_fast() -> None:
     assert rolled(np.inf, -np.inf)
     assert rolled(12.0, -15.0)
     assert not rolled(12.0, -6.0), "the one behind would come too near"
+    assert not rolled(12.0, -15.0, gain_mps2=2.5), "and so would one that gains speed"
     assert not rolled(3.0, -30.0), "the one ahead is beside the ego"
     assert rolled(3.0, -30.0, start_s=1.5), "and has passed soon"
 
