@@ -25,8 +25,9 @@ class Strict(BaseModel):
     @field_validator("*", mode="before")
     @classmethod
     def _refuse_truth_for_number(cls, value: Any, info: ValidationInfo) -> Any:
-        """Refuse booleans for numbers: YAML reads yes, no, on and off as booleans, and pydantic takes those for 1 and
-        0.
+        """Refuse a boolean for a number.
+
+        YAML reads yes, no, on and off as booleans, and pydantic converts booleans to 1 and 0.
         """
         parts = value if isinstance(value, list) else [value]
         if any(isinstance(part, bool) for part in parts):
@@ -82,7 +83,7 @@ def shortened(value: Any) -> str:
         return _TOO_MANY_DIGITS
     try:
         return _REPR.repr(value)
-    except ValueError:  # such an integer within a list or a mapping
+    except ValueError:  # a list or a mapping that contains such an integer
         return _TOO_MANY_DIGITS
 
 
@@ -192,7 +193,10 @@ def _keys_at(model: type[BaseModel], location: tuple[int | str, ...]) -> list[st
 
 
 def _model_in(kind: Any) -> type[BaseModel] | None:
-    """The last model that a type names at any depth; for a mapping that of its values."""
+    """The model class in a type annotation, at any depth; None if there is none.
+
+    Of several models it is the last one, which in a mapping is the model of the values.
+    """
     if _is_model(kind):
         return cast(type[BaseModel], kind)
     return next((model for inner in reversed(get_args(kind)) if (model := _model_in(inner)) is not None), None)

@@ -48,10 +48,11 @@ def heading_and_curvature(x_m: Float, y_m: Float) -> tuple[Float, Float]:
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Positions in coordinates of a curve (Frenet frame), all of one shape.
+    """Positions in coordinates of a curve (Frenet frame); all arrays have the shape of the positions.
 
-    `row` is the point of the curve that was projected from, `s_m` the arc length, `d_m` the offset to the left, and
-    `yaw_rad` the heading of the curve there.
+    * `row`: index of the curve's point that the projection started from.
+    * `s_m`, `d_m`: arc length along the curve, and offset to its left.
+    * `yaw_rad`: heading of the curve at `s_m`, map frame.
     """
 
     row: Rows
@@ -165,12 +166,15 @@ class Curve:
         return np.asarray(first + np.argmin(cost, axis=1).reshape(x_m.shape))
 
     def project(self, x_m: Numbers, y_m: Numbers, row: Rows | None = None, follow_bend: bool = True) -> Projection:
-        """Positions (arrays of any one shape) in coordinates of the curve, seen from their nearest points.
+        """Positions (arrays of any one shape) in coordinates of the curve, computed from their nearest points.
 
-        `row` gives these points where they are known. From there the curve goes on with its curvature, also beyond its
-        ends, or straight on its tangent without `follow_bend`: far from its end, a bend leads anywhere. Exact on
-        straight stretches. On a bend of curvature k, at a distance a along the curve from the point, `s_m` is off by
-        |k d a|, and without `follow_bend` `d_m` by k a^2 / 2; with points 1 m apart, a is at most 0.5 m.
+        `row` gives the indices of these points where the caller knows them. From its nearest point the curve is
+        continued with the curvature there, also beyond its ends. With `follow_bend` False it is continued straight on
+        the tangent instead; use this for positions far beyond an end, where a continued bend leads anywhere.
+
+        The result is exact on straight stretches. On a bend of curvature k, `s_m` is off by |k d a|, where a is the
+        distance along the curve from the nearest point; without `follow_bend`, `d_m` is off by k a^2 / 2. With points
+        1 m apart, a is at most 0.5 m.
         """
         row = self.nearest(x_m, y_m) if row is None else row
         yaw = self.yaw_rad[row]

@@ -1,5 +1,6 @@
-"""Disk cache of what is slow to make, one file each; it may be shared between processes, lost, corrupted or read-only.
+"""A disk cache of results that are slow to compute, one file per entry.
 
+Several processes may share its folder. The folder may be read-only, and its files may be lost or damaged.
 An entry is the SHA-256 of the payload followed by the payload. It is written to a temporary file in the same folder and
 renamed into place, so that a reader sees a whole entry or none. An entry that does not match its checksum counts as
 missing and is replaced.
@@ -36,10 +37,10 @@ def key_of(parts: Iterable[str | bytes]) -> str:
 
 
 class DiskCache:
-    """Files `KEY.suffix` in one folder; an error of the folder costs time and one warning, never the program.
+    """Entries as files `KEY.suffix` in one folder; where the folder cannot be used, every entry is computed anew.
 
-    `consequence` says in the warning what goes on without the cache. Of more than `most_entries` files those that were
-    made first are removed.
+    The first such error is reported by a warning, to which `consequence` adds what it means for the user. When the
+    folder holds more than `most_entries` files, the oldest are removed.
     """
 
     def __init__(self, folder: Path, suffix: str, consequence: str, most_entries: int | None = None) -> None:

@@ -28,11 +28,11 @@ class RouteError(AvStackError):
 
 
 class AgentError(AvStackError):
-    """The agent that drives the ego cannot be made, fails, does not answer, or gives a command that is none."""
+    """The agent that drives the ego cannot be made, fails, does not answer, or returns an invalid command."""
 
     exit_status = 5
 
 
 def install_hint(extra: str) -> str:
-    """How to install an optional part of the project, which is on no package index."""
+    """A sentence for an error message: how to install the optional part `extra`; the project is on no package index."""
     return f"in the project's folder run: .venv/bin/pip install -c constraints.txt -e '.[{extra}]'"

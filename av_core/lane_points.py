@@ -1,4 +1,4 @@
-"""Searches all lanes of a map: for the one nearest to a position, or for all points with a k-d tree over them."""
+"""Searches all lanes of a map: for the lane nearest to a position, or for lane points near it with a k-d tree."""
 
 from __future__ import annotations
 
@@ -39,10 +39,12 @@ def nearest_lane(graph: LaneGraph, x_m: float, y_m: float) -> tuple[Lane, int]:
 
 
 class LanePoints:
-    """The points of all lanes of a map, in one table of M rows; `lanes` are the lanes in the map's order.
+    """The centre-line points of all lanes of a map, in one table of M rows, with a k-d tree to search them.
 
-    `xy` (M, 2), `yaw_rad` (M,) and `s_m` (M,) are those of the lanes' curves; `lane_of` (M,) is the number of a point's
-    lane.
+    * `lanes`: the lanes in the map's order.
+    * `xy` (M, 2) m and `yaw_rad` (M,): position and heading of each point, map frame.
+    * `s_m` (M,): arc length of the point along its own lane.
+    * `lane_of` (M,): index in `lanes` of the point's lane.
 
     Raises ValueError for a map without lanes.
     """

@@ -1,7 +1,7 @@
-"""What a scenario tells the world to do: move actors, set signals and the weather, hold traffic, disturb the ego.
+"""Orders of a scenario to the world: move actors, set signals and the weather, hold traffic, disturb the ego.
 
-The event engine of `scenarios` decides, a world carries out (`World.direct`). Poses and velocities are in the map
-frame.
+The event engine of `scenarios` gives them, and a world carries them out (`World.direct`). Poses and velocities are in
+the map frame.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from av_core.plan_types import Pose2D, VehicleLights
 
 @dataclass(frozen=True, slots=True)
 class Spawn:
-    """Put an actor on the ground at `pose`, which is that of its middle.
+    """Put an actor on the ground with its middle at `pose`.
 
-    The world raises WorldError where the place is taken and `is_needed` holds; else there is no such actor then.
+    If the place is taken, the world raises ConfigError where `is_needed` is true. Where it is false, the world leaves
+    the actor out.
     """
 
     actor: str
@@ -140,9 +141,10 @@ class LeaveSpace:
 class QuietJunction:
     """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
 
-    That ahead of the ego goes, up to the junction; that behind does not overtake it, and no other comes there. With
-    `others_wait`, that of the other roads stops before the junction. Cars that wait behind it do so `exit_space_m`
-    farther on.
+    * Background cars between the ego and the junction are removed, and no new ones come.
+    * Background cars behind the ego do not overtake it.
+    * With `others_wait`, cars on the other roads stop before the junction.
+    * The cars that wait on the ego's exit from the junction stand `exit_space_m` farther from it than usual.
     """
 
     others_wait: bool
@@ -165,9 +167,10 @@ class FollowingTraffic:
 
 @dataclass(frozen=True, slots=True)
 class LaneTraffic:
-    """Whether the lane `left` lanes to the left of the route has background traffic from now on.
+    """Whether there is background traffic from now on in the lane that is `left` lanes to the left of the route.
 
-    Without, what is there goes. With it again, cars come at once, ahead of the ego and behind it.
+    Where `comes` is false, the cars in this lane are removed. Where it is true again, cars come at once, ahead of the
+    ego and behind it.
     """
 
     comes: bool
@@ -176,30 +179,34 @@ class LaneTraffic:
 
 @dataclass(frozen=True, slots=True)
 class TrafficAhead:
-    """Let background traffic ahead of the ego keep so much more distance than it usually does."""
+    """Let the background traffic ahead of the ego keep `space_m` more distance from it than usual."""
 
     space_m: float
 
 
 @dataclass(frozen=True, slots=True)
 class CrossingSpace:
-    """Remove the oncoming background traffic near a place where somebody crosses, and stop what is a little farther."""
+    """Make room for somebody who crosses the road at `place`.
+
+    Oncoming background traffic near the place is removed, and that a little farther away is stopped.
+    """
 
     place: Pose2D
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceEgo:
-    """Put the ego, which stands, on the ground at `pose`, which is that of its middle."""
+    """Put the ego, which must stand, on the ground with its middle at `pose`."""
 
     pose: Pose2D
 
 
 @dataclass(frozen=True, slots=True)
 class Disturb:
-    """Add this to the throttle and the steering of each command to the ego, until another such order.
+    """Add these values to the throttle and the steering of each command to the ego, until the next `Disturb`.
 
-    The signs are those of `ControlCommand`: steering to the left is positive. The sums stay within a command's bounds.
+    The signs are those of `ControlCommand`: steering to the left is positive. Each sum is clipped to the range of a
+    command.
     """
 
     throttle: float
@@ -207,7 +214,7 @@ class Disturb:
 
 
 ActorOrder = Destroy | Move | Hold | DriveItself | DriveInTraffic | OpenDoor | ShowLights
-"""Orders to one actor that is there."""
+"""Orders to one actor that exists."""
 
 TrafficOrder = StopTraffic | StartTraffic | CapTraffic | ClearTraffic | LeaveSpace
 """Orders to the background traffic."""
@@ -217,7 +224,7 @@ EgoOrder = PlaceEgo | Disturb
 Order = Spawn | ActorOrder | SetSignal | SetWeather | TrafficOrder | EgoOrder
 
 BackgroundOrder = QuietJunction | OncomingTraffic | FollowingTraffic | LaneTraffic | TrafficAhead | CrossingSpace
-"""Orders to the one who decides which background traffic comes and goes."""
+"""Orders to `scenarios.background`, which decides where background traffic comes and goes."""
 
 ScriptOrder = Order | BackgroundOrder
-"""What a script orders: of the world, or of `scenarios.background`."""
+"""All orders of a script: those to the world, and those to `scenarios.background`."""

@@ -76,9 +76,9 @@ class ObjectKind(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Distance:
-    """Distance along the ground from below the camera, with its standard deviation.
+    """Distance `range_m` along the ground from the point below the camera, with its standard deviation `sigma_m`.
 
-    `jitter_m` is the part of that deviation which is independent in every picture.
+    `jitter_m` is the standard deviation of the part of the error that is independent in every picture.
     """
 
     range_m: float
@@ -88,10 +88,10 @@ class Distance:
 
 @dataclass(frozen=True, slots=True)
 class SeenMotion:
-    """Velocity of an object relative to the ego's rear axle, without the ego's rotation: (2,) m/s, vehicle axes.
+    """Velocity of an object relative to the ego's rear axle, (2,) m/s along the axes of the vehicle frame.
 
-    It is the mean over the last `span_s` seconds. It scales with the distance that was assumed, `depth_m`; `covariance`
-    (2, 2) does not include the error from that.
+    It is the mean over the last `span_s` seconds, and the ego's own rotation is removed. It is proportional to the
+    assumed distance `depth_m` of the object; the error of this distance is not in `covariance` (2, 2).
     """
 
     velocity_mps: Float
@@ -104,11 +104,12 @@ class SeenMotion:
 class RangedObject:
     """A detected road user in the vehicle frame: the centre of its footprint with covariance (2, 2) m2.
 
-    * `jitter` (2, 2) m2: the part of the covariance that is independent in every picture; the rest (from pitch and true
-      size) stays the same for a while.
-    * `near_m`: distance along the ground from below the camera to its nearest side.
-    * `by_foot`, `by_size`: distance to where it stands on the road, from the lower edge and from the size of the box;
-      None where the box does not show that.
+    * `jitter` (2, 2) m2: the part of the covariance that is independent in every picture. The rest of the error comes
+      from the pitch and from the unknown true size, and changes slowly.
+    * `near_m`: distance along the ground from the point below the camera to the object's nearest side.
+    * `by_foot`: distance to the point where the object touches the road, from the lower edge of the box; None where
+      the box does not show this edge.
+    * `by_size`: the same distance from the size of the box; None where the box does not show the size.
     * `yaw_rad`: heading in the vehicle frame, guessed from the shape of the box; None where the shape does not show it.
     * `motion`: velocity from the texture inside the box; None if unknown.
     """

@@ -41,19 +41,22 @@ class Manoeuvre(str, Enum):
     PASS_THROUGH_NEXT_LANE = "pass through next lane"
     PASS_THROUGH_ONCOMING_LANE = "pass through oncoming lane"
     PULL_OUT = "pull out"
-    """from the side of the road into the lane"""
+    """Drive from the side of the road into the lane."""
     BACK_UP = "back up"
-    """the way that it came, to get out of where it is stuck"""
+    """Drive backwards along the path that the ego came, because it is stuck."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The planned motion of the vehicle frame's origin.
 
-    `constraint` is what limits the speed; None in a plan that does not come from the planner. `is_accelerating` says
-    that the ego's own acceleration limits it more. `indicator` announces a turn or a lane change. Where it `reverses`,
-    the ego drives the trajectory backwards: its heading is that of the poses, and its speed is minus that of the plan.
-    `alternatives` are the ways that the planner found in this step and did not take: places (N, 2) in the map frame.
+    * `constraint`: what limits the speed; None in a plan that does not come from the planner.
+    * `is_accelerating`: the ego is still below the speed that `constraint` allows, because its acceleration is limited.
+    * `route_s_m`: the ego's arc length along the route.
+    * `indicator`: announces a turn or a lane change.
+    * `reverses`: the ego drives backwards along the trajectory. Its heading is that of the poses, and its speed over
+      ground is minus the trajectory's `speed_mps`.
+    * `alternatives`: paths that the planner found in this step but did not choose, each (N, 2) m in the map frame.
     """
 
     stamp: Stamp
@@ -111,7 +114,10 @@ class DriveState(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
-    """The result of one `Pipeline.step`, with the time that each stage took; `reason` is that of the `state`."""
+    """The result of one `Pipeline.step`.
+
+    `stage_ms` is the wall time of each stage by its name. `reason` says why the stack is in this `state`.
+    """
 
     stamp: Stamp
     scene: Scene

@@ -13,10 +13,10 @@ from av_core.sensor_types import Float, Stamp
 
 @dataclass(frozen=True, slots=True)
 class PredictedMode:
-    """One way that a road user may take: its poses in the map frame, each (T,), at the times of the `Prediction`.
+    """One possible motion of a road user: its poses in the map frame, each (T,), at the times of the `Prediction`.
 
-    `on_approach`: it is on a lane that is not yet inside a junction, and can still stop before it. `must_yield`: in
-    addition, that lane or one of its successors has a stop or yield sign.
+    * `on_approach`: the road user is on a lane before a junction, and can still stop before the junction.
+    * `must_yield`: in addition, that lane or one of its successors has a stop or yield sign.
     """
 
     x_m: Float
@@ -28,9 +28,10 @@ class PredictedMode:
 
 @dataclass(frozen=True, slots=True)
 class PredictedObject:
-    """A road user and its possible ways, all of which count; none for a road user that stands.
+    """A road user and its possible motions; a road user that stands has none.
 
-    `item` is the tracked object with its velocity limited to what its kind can do.
+    The planner has to treat every mode as possible. `item` is the tracked object, its velocity limited to what its
+    kind of road user can reach.
     """
 
     item: TrackedObject
@@ -39,12 +40,11 @@ class PredictedObject:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Where the road users of the scene at `stamp` will be, in the scene's order.
+    """Where the road users of the scene at `stamp` may be over the next seconds, in the scene's order.
 
-    Tracks that make no sense are left out; `rejected` is their number. Of several tracks with one id, only the first
-    keeps it.
-
-    `times_s` (T,) counts from the stamp, begins with 0 and rises; T is at least 1.
+    `times_s` (T,) counts from the stamp, begins with 0 and increases; T is at least 1. `rejected` is the number of
+    tracks that were left out because their values are impossible. Of several tracks with one id, only the first keeps
+    the id.
     """
 
     stamp: Stamp

@@ -127,8 +127,8 @@ class ImuSample:
 class SensorFrame:
     """All sensor measurements of one tick; every part has the same frame number.
 
-    `cameras` and `radars` are by name; a radar that sent nothing has no entry. `is_raining` is the output of the rain
-    sensor behind the windscreen. NaN stands for a number that was not measured.
+    The keys of `cameras` and `radars` are the sensors' names; a radar that sent nothing has no entry. `is_raining` is
+    the output of the rain sensor behind the windscreen. A number that was not measured is NaN.
     """
 
     stamp: Stamp

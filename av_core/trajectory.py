@@ -61,11 +61,14 @@ class Trajectory:
         return cls(Curve(arc_lengths(x, y), x, y, yaw, curvature_1pm), speed_mps, accel_mps2, time_s)
 
     def at(self, time_s: float) -> TrajectoryPoint:
-        """The point at a time from now, linear between the points; before the first and after the last, these."""
+        """The moment at `time_s` from now, linear between the points; clamped to the first and the last point."""
         return self._point(time_s, self.time_s)
 
     def at_distance(self, s_m: float) -> TrajectoryPoint:
-        """The point at a distance from the start, as `at`; where the vehicle stands, the last moment of the stand."""
+        """The moment at which the vehicle has driven `s_m`, interpolated and clamped as in `at`.
+
+        Where the vehicle stands at this distance, it is the moment at which it drives on.
+        """
         return self._point(s_m, self.curve.s_m)
 
     def _point(self, place: float, places: Float) -> TrajectoryPoint:

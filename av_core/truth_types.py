@@ -27,7 +27,7 @@ class CollisionEvent:
 class ActorTruth:
     """An actor of the scenario's script: the pose of its middle and its velocity over ground, in the map frame.
 
-    `track_id` is that of the tracked object that it is, if it is one.
+    `track_id` is the id of the same actor among `Truth.objects`; None if the actor is no road user.
     """
 
     pose: Pose2D
@@ -39,10 +39,13 @@ class ActorTruth:
 class Truth:
     """The simulator's ground truth of one tick. Only scoring, evaluation, recording and oracles may read it.
 
-    `ego` is the true pose of the vehicle frame in the map frame, `objects` are all other road users, `lights` maps
-    OpenDRIVE signal ids to states, `collisions` are the events of this tick. `background_ids` are the track ids of the
-    vehicles that are background traffic: those of no scenario. `actors` are the actors of the scenario's script that
-    are there, by name; those that are road users are among `objects` too.
+    * `ego`: the true pose of the vehicle frame in the map frame.
+    * `objects`: all other road users.
+    * `lights`: the state of each traffic light by its OpenDRIVE signal id.
+    * `collisions`: the collisions of the ego in this tick.
+    * `background_ids`: track ids of the background traffic, which are the vehicles that no scenario script placed.
+    * `actors`: by name, the actors of the scenario's script that exist now. The road users among them are in
+      `objects`, too.
     """
 
     stamp: Stamp
