@@ -1,4 +1,4 @@
-"""What a scenario requires of a drive, and what a drive lacks of it."""
+"""What a scenario requires of a drive, and the requirements that a drive fails."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ Count = Annotated[int, Field(ge=0)]
 
 
 class Expectations(Strict):
-    """The verdict that a drive needs: at least this route completion, at most these infractions.
+    """The requirements on a drive: least route completion, largest number of infractions, and the following.
 
-    `score` is the least driving score, `fastest_1000_m_mps` the least mean speed over the fastest 1000 m, `time_s` the
-    longest time. `events` are events of the script that must have happened.
+    * `score`: least driving score.
+    * `fastest_1000_m_mps`: least mean speed over the fastest 1000 m.
+    * `time_s`: longest time.
+    * `events`: events of the script that must have happened.
     """
 
     route_completion: Annotated[float, Field(ge=0.0, le=1.0)] = 1.0
@@ -32,7 +34,7 @@ class Expectations(Strict):
     events: tuple[Name, ...] = ()
 
     def shortcomings(self, figures: Mapping[str, Any]) -> list[str]:
-        """What a drive lacks, in words; `figures` as in result.json."""
+        """The requirements that a drive fails, as sentences; `figures` as in result.json."""
         found = [str(figures["error"])] if figures["error"] else []
         if figures["route_completion"] < self.route_completion:
             found.append(f"{100 * figures['route_completion']:.0f} % of the route ({figures['end']})")

@@ -80,8 +80,9 @@ class Scenario(Script):
     `handling` selects the dynamics of the embedded server's vehicles: as in CARLA ("carla", whatever the weather), or
     with the tyres of real vehicles, whose grip falls on a wet road ("tyres"). A CARLA server always has its own.
 
-    The weather is the named one, or, with `weather_keyframes`, linear between these along the route. `route_id`
-    is that of the Leaderboard route that it was made of, and `warnings` tell what that route asked for and it lacks.
+    The weather is the named one; with `weather_keyframes` it is interpolated linearly between these along the route.
+    `route_id` is the id of the Leaderboard route from which the scenario was made, and `warnings` name what that route
+    asked for but the scenario lacks.
     """
 
     name: Name

@@ -22,16 +22,16 @@ WEATHERS = tuple(
 """Presets of CARLA from which the weather is drawn."""
 
 VEHICLES_MAX = 30
-"""Most vehicles that the TrafficManager drives."""
+"""Largest number of vehicles that the TrafficManager drives."""
 
 TRIES_MAX = 400
-"""Most random ways that are tried for one route."""
+"""Largest number of random walks on the lane graph that are tried for one route."""
 
 END_M = 15.0
 """Least distance of start and goal from the ends of their lanes."""
 
 SLOWEST_MPS = 2.0
-"""Mean speed, with all stops, that the time-out allows for."""
+"""Mean speed, stops included, from which the time-out is computed."""
 
 START_S = 30.0
 
@@ -79,7 +79,7 @@ def random_scenario(graph: LaneGraph, map_name: str, seed: int, number: int, len
 
 
 def _walk(rng: np.random.Generator, graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float]:
-    """The lane and arc length that lie `distance_m` ahead, at every fork a random way; or the end of the road."""
+    """The lane and arc length `distance_m` ahead, on a random branch at every fork; the end of the road if nearer."""
     left_m = distance_m - (lane.length_m - s_m)
     while left_m > 0.0 and lane.successors:
         lane = graph.lanes[lane.successors[int(rng.integers(len(lane.successors)))]]

@@ -13,13 +13,13 @@ from av_core.orders import SetWeather
 from scenarios.leaderboard.weather import Weather, WeatherKeyframe, weather_at
 
 EVERY_M = 1.0
-"""The weather changes at most once in this distance, as in the official code, whose routes have points 1 m apart."""
+"""Distance driven between two changes of the weather; in the official code, routes have points 1 m apart."""
 
 DUSK_DEG = 12.0
-"""The kind of light changes only where the sun is within this angle of the horizon."""
+"""Angle of the sun above or below the horizon within which the kind of light changes."""
 
 LIGHT_STEP_DEG = 2.0
-"""Change of the sun's altitude that may be another kind of light."""
+"""Step of the sun's altitude, within this angle, that counts as another kind of light."""
 
 Percent = Annotated[float, Field(ge=0.0, le=100.0)]
 NotNegative = Annotated[float, Field(ge=0.0)]
@@ -59,9 +59,10 @@ def start_weather(keyframes: Sequence[KeyframeTable]) -> dict[str, float]:
 
 
 def kinds_of_weather(keyframes: Sequence[KeyframeTable]) -> tuple[dict[str, float], ...]:
-    """One weather for each kind of light, fog and wetness that comes along the route; none where it does not change.
+    """One weather for each kind of light, fog and wetness along the route; empty if the weather does not change.
 
-    A server that draws in software compiles other shaders for each kind, which takes seconds.
+    A server that draws in software compiles shaders for each kind, which takes seconds. So each is shown once before
+    the drive.
     """
     course = [table.keyframe() for table in keyframes]
     found: dict[tuple[float, bool, bool], dict[str, float]] = {}
@@ -83,7 +84,7 @@ class WeatherCourse:
         self._last = start_weather(keyframes)
 
     def step(self, route_m: float) -> Iterator[SetWeather]:
-        """The order, if the weather has to change now that the ego has come so far."""
+        """The order to change the weather, if it has to change now that the ego is `route_m` along its route."""
         if len(self._keyframes) < 2 or route_m < self._last_m + EVERY_M:
             return
         self._last_m = route_m

@@ -13,26 +13,29 @@ from av_core.types import ActorTruth, Pose2D
 from planning import Route
 
 SEEN_BACK_M, SEEN_AHEAD_M = 150.0, 250.0
-"""The part of the route, from the ego, on which cars are looked for."""
+"""Part of the route, behind and ahead of the ego, on which the positions of the cars are projected."""
 
 SAME_WAY_RAD = np.radians(50.0)
-"""A car drives along the route if its heading differs by less."""
+"""A car drives along the route if its heading differs from the route's by less than this."""
 
 ROAD_WIDTH_M = 15.0
-"""A car is on the route's road only if it is nearer to it than this, to the side."""
+"""Largest distance of a car to the side of the route at which it is still on the route's road."""
 
-FRONT_CARS, SPACING_M = 2, 15.0
-"""Number of cars ahead of the ego on each lane, and the distance between them."""
+FRONT_CARS = 2
+"""Number of cars ahead of the ego on each lane."""
+
+SPACING_M = 15.0
+"""Distance between two cars on one lane."""
 
 RADIUS_S = 1.7
-"""The distances at which the cars ahead slow down grow with the ego's speed by this time."""
+"""Growth of the distance to the cars ahead with the ego's speed, m per m/s."""
 
 FASTEST_MPS = 25.0
-"""No car of the background drives faster."""
+"""Top speed of the background cars."""
 
 
 class Role(Enum):
-    """Where a car came from: the ego's side of the road, the opposite side, or another road into a junction."""
+    """Where a car was spawned: on the ego's side of the road, the opposite side, or another road into a junction."""
 
     ALONG = "along"
     ONCOMING = "oncoming"
@@ -41,9 +44,13 @@ class Role(Enum):
 
 @dataclass(slots=True)
 class Car:
-    """A car of the background.
+    """A background car.
 
-    `source` is the number of the lane that it came from, of the lanes into the `junction` or of the oncoming ones.
+    * `junction`: number on the route of the junction that it crosses; -1 for cars with another role.
+    * `source`: number of the lane on which it was spawned, counted among the lanes that lead into the junction or among
+      the oncoming lanes; -1 where it does not matter.
+    * `told_mps`: the speed of the last order; None before the first.
+    * `unseen`: number of decisions in a row at which the car was not among the actors.
     """
 
     name: str
@@ -56,7 +63,10 @@ class Car:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A car with its pose; `s_m`, `d_m` and `turned_rad` are relative to the route."""
+    """A car with its pose in the map frame.
+
+    `s_m` is its arc length on the route, `d_m` its offset to the left, `turned_rad` its heading minus the route's.
+    """
 
     car: Car
     pose: Pose2D
@@ -67,12 +77,12 @@ class Seen:
 
     @property
     def is_on_route(self) -> bool:
-        """Whether it drives along the route, on whatever lane of its direction."""
+        """Whether the car drives along the route, on any lane of the route's direction."""
         return abs(self.d_m) < ROAD_WIDTH_M and abs(self.turned_rad) < SAME_WAY_RAD
 
 
 def see(cars: Sequence[Car], actors: Mapping[str, ActorTruth], route: Route, ego_m: float) -> list[Seen]:
-    """Those of the cars that are there."""
+    """The cars that exist now, with their positions on the route; the ego is at `ego_m` along the route."""
     there = [car for car in cars if car.name in actors]
     if not there:
         return []
@@ -88,10 +98,12 @@ def see(cars: Sequence[Car], actors: Mapping[str, ActorTruth], route: Route, ego
 
 
 def speed_share(seen: Seen, ego_m: float, ego_mps: float, space_m: float = 0.0) -> float:
-    """Share of the speed limit at which a car drives.
+    """Speed of a car as a fraction of the speed limit.
 
-    Cars ahead slow down the farther they are, so that the ego catches up, but `space_m` later; those behind drive
-    faster the farther they are, at most twice as fast. All others drive at the limit.
+    * A car ahead of the ego drives more slowly the farther it is, so that the ego catches up. `space_m` adds to the
+      distance at which it stops.
+    * A car behind the ego drives faster the farther it is, up to twice the limit.
+    * All other cars drive at the limit.
     """
     if not seen.is_on_route or seen.car.role is Role.ONCOMING:
         return 1.0
@@ -103,5 +115,8 @@ def speed_share(seen: Seen, ego_m: float, ego_mps: float, space_m: float = 0.0) 
 
 
 def share_behind(gap_m: float, ego_share: float) -> float:
-    """Share of the speed limit at which a car stays behind an ego that drives at `ego_share` of it."""
+    """Speed, as a fraction of the speed limit, of a car that stays behind the ego.
+
+    `gap_m` is its distance to the ego along the route, `ego_share` the ego's speed as a fraction of the limit.
+    """
     return min(max((gap_m - SPACING_M) / SPACING_M + ego_share, 0.0), 1.0)

@@ -1,4 +1,4 @@
-"""The lanes around the ego's route: those beside it, those of the opposite direction, the junctions on it."""
+"""The lanes around the ego's route: lanes of the same direction, lanes of the opposite direction, and junctions."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from planning import Route
 from scenarios.script.places import Roads
 
 WIDTH_MIN_M = 2.25
-"""Narrower lanes, such as those that begin or end, have no traffic."""
+"""Least width of a lane with traffic; a lane is narrower where it begins or ends."""
 
 SAME_JUNCTION_M = 2.0
-"""Stretches of one junction that are nearer to each other are one."""
+"""Two stretches of the route in one junction count as one if the gap between them is shorter than this."""
 
 HALF_LANE_M = 1.75
 """A car is in a junction when its middle is nearer than this to the middle of a lane there."""
 
 STEP_M = 5.0
-"""Step of the way back from a junction to a place from which traffic comes."""
+"""Step of the search backwards from a junction for a place where its traffic is spawned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +66,18 @@ class LanesAlong:
                     entries += [key] if key not in entries else []
 
     def same_way(self, route_m: float) -> list[LanePlace]:
-        """The places beside one on the route, on the lanes of its direction, its own among them; none in junctions."""
+        """One place on each lane of the route's direction, beside the route at `route_m`; none in junctions.
+
+        The place on the route itself is among them.
+        """
         return self._beside(route_m, same_way=True)
 
     def oncoming(self, route_m: float) -> list[LanePlace]:
-        """The places beside one on the route, on the lanes of the opposite direction; none in junctions."""
+        """One place on each lane of the opposite direction, beside the route at `route_m`; none in junctions."""
         return self._beside(route_m, same_way=False)
 
     def ahead(self, place: LanePlace, by_m: float) -> LanePlace | None:
-        """The place `by_m` further on, or back where negative; None where the road branches or ends before it."""
+        """The place `by_m` further along the lane, or back where negative; None if the road branches or ends first."""
         lane, s_m = place.lane, place.s_m + by_m
         while not 0.0 <= s_m <= lane.length_m:
             keys = [key for key in (lane.successors if s_m > 0.0 else lane.predecessors) if key in self._graph.lanes]
@@ -86,9 +89,10 @@ class LanesAlong:
         return LanePlace(lane, s_m)
 
     def sources(self, junction: JunctionAhead, dist_m: float, least_m: float) -> list[LanePlace]:
-        """The places `dist_m` before a junction, on the roads that lead into it, without the one that the ego is on.
+        """One place, `dist_m` before a junction, on each lane that leads into it.
 
-        Where a road is shorter, they are nearer, but no nearer than `least_m`.
+        On a shorter road the place is nearer to the junction, but at least `least_m` away. The lanes by which the ego
+        comes, and those beside them, have none.
         """
         before = self._route_lane(junction.start_m - 1.0)
         found = []
@@ -114,7 +118,7 @@ class LanesAlong:
         return bool(np.hypot(x - pose.x_m, y - pose.y_m).min() < HALF_LANE_M)
 
     def junction_at(self, route_m: float) -> JunctionAhead | None:
-        """The junction that the route is in, or else the next one."""
+        """The junction that contains `route_m` on the route, else the next one; None after the last one."""
         return next((junction for junction in self.junctions if junction.end_m > route_m), None)
 
     def _route_lane(self, route_m: float) -> LaneKey:
@@ -136,7 +140,7 @@ class LanesAlong:
 
 
 def _junctions(route: Route, graph: LaneGraph) -> list[JunctionAhead]:
-    """The junctions on the route in their order; the one in which it starts does not count."""
+    """The junctions on the route, in order; a junction in which the route starts is left out."""
     found: list[JunctionAhead] = []
     rows = np.flatnonzero(np.diff(route.is_junction.astype(np.int8), prepend=0, append=0))
     for first, last in rows.reshape(-1, 2).tolist():

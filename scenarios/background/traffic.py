@@ -1,6 +1,6 @@
-"""Decides which cars of the background traffic come, go, and how fast they drive: situations in, orders out.
+"""Decides which cars of the background traffic are spawned and removed, and how fast they drive.
 
-The distances and numbers are those of `background_activity.py` of scenario_runner v0.9.16.
+Pure: situations in, orders out. Distances and numbers are from `background_activity.py` of scenario_runner v0.9.16.
 """
 
 from __future__ import annotations
@@ -46,45 +46,73 @@ EVERY_TICKS = 5
 BACK_CARS = 2
 """Number of cars behind the ego on each lane."""
 
-ONCOMING_FROM_M, ONCOMING_GAP_M = 80.0, 40.0
-"""Oncoming cars come from this distance ahead of the ego, so far apart from each other."""
+ONCOMING_FROM_M = 80.0
+"""Distance ahead of the ego at which oncoming cars are spawned."""
+
+ONCOMING_GAP_M = 40.0
+"""Least distance between two oncoming cars on one lane when the second is spawned."""
 
 CLEAR_OF_EGO_M = 20.0
-"""No oncoming car comes nearer to the ego than this."""
+"""Least distance from the ego at which an oncoming car is spawned."""
 
-SOURCE_M, SOURCE_MIN_M = 40.0, 15.0
-"""Distance before a junction from which crossing traffic comes, and the least one."""
+SOURCE_M = 40.0
+"""Distance before a junction at which crossing traffic is spawned on the roads that lead in."""
 
-SOURCE_CARS, SOURCE_SHARE = 6, 0.8
-"""Most cars of one source, and the probability that there is traffic on a lane that leads into a junction."""
+SOURCE_MIN_M = 15.0
+"""Least such distance, where the road is shorter than `SOURCE_M`."""
 
-JUNCTION_M, JUNCTION_S = 30.0, 1.5
-"""Traffic of a junction comes when the ego is nearer than this distance plus this time at its speed."""
+SOURCE_CARS = 6
+"""Largest number of crossing cars from one lane at a time."""
 
-FREE_M, FREE_BESIDE_M = 8.0, 2.5
-"""A car comes only where no other road user is nearer, along the lane and across it."""
+SOURCE_SHARE = 0.8
+"""Probability that a lane that leads into a junction has crossing traffic."""
 
-BEHIND_M, LOST_M = 90.0, 130.0
-"""A car so far behind the ego along the route, or so far away from it, goes."""
+JUNCTION_M = 30.0
+"""A junction gets its traffic when the ego is nearer to it than this distance plus `JUNCTION_S` times its speed."""
+
+JUNCTION_S = 1.5
+"""See `JUNCTION_M`."""
+
+FREE_M = 8.0
+"""A car is spawned only if no other road user is within this distance along the lane and `FREE_BESIDE_M` across it."""
+
+FREE_BESIDE_M = 2.5
+"""See `FREE_M`."""
+
+BEHIND_M = 90.0
+"""A car is removed when it is farther behind the ego than this, along the route."""
+
+LOST_M = 130.0
+"""A car is removed when it is farther away from the ego than this, in a straight line."""
 
 FOLLOWED_M = 200.0
-"""So far behind the ego, an actor of the script is taken to come to it."""
+"""A script's actor that drives on the ego's lane within this distance behind the ego counts as its follower."""
 
-STUCK_M, STANDING_MPS = 25.0, 0.5
-"""A car ahead that stands so near behind something of the scenario's script goes: the ego deals with it itself."""
+STUCK_M = 25.0
+"""A car that stands ahead of the ego within this distance behind an actor of the script is removed.
+
+Otherwise it would wait there for ever, and the ego would never meet the actor itself."""
+
+STANDING_MPS = 0.5
+"""Speed below which a car counts as standing."""
 
 LANE_M = 3.5
-"""Distance between two lanes."""
+"""Distance between the middles of two lanes."""
 
 AGAIN_S = 2.0
-"""The cars of a lane that has traffic again are farther apart, by this time at the ego's speed."""
+"""Where a lane gets traffic again, its cars are spawned farther apart than usual, by this time at the ego's speed."""
 
-CROSSING_FREE_M, CROSSING_STOP_M = 20.0, 30.0
-"""Where somebody crosses, oncoming cars nearer than the first distance go, and those nearer than the second stop."""
+CROSSING_FREE_M = 20.0
+"""Oncoming cars nearer than this to a place where somebody crosses the road are removed."""
+
+CROSSING_STOP_M = 30.0
+"""Oncoming cars nearer than this to such a place, but not removed, are stopped."""
 
 CARS_MAX = 40
+"""Largest number of background cars at a time."""
+
 PATIENCE = 3
-"""Decisions after which a car that was not seen is forgotten."""
+"""Number of decisions in a row without a car among the actors after which the car is forgotten."""
 
 SPEED_STEP_MPS = 0.5
 """A smaller change of speed is not ordered."""
@@ -99,9 +127,10 @@ COLOURS = ("20,20,20", "220,220,220", "90,95,100", "150,20,20", "25,45,110", "60
 
 
 class BackgroundTraffic:
-    """Call `step` after each tick. Equal situations give equal orders: chance comes from `seed` alone.
+    """The background traffic of one drive; call `step` after each tick.
 
-    The names of its actors contain a blank, which those of scripts cannot.
+    Equal situations give equal orders, because all random numbers come from `seed`. The names of the cars contain a
+    blank. Names in a script cannot contain one, so it tells the cars from a script's actors.
     """
 
     def __init__(self, roads: Roads, seed: int) -> None:
@@ -120,7 +149,7 @@ class BackgroundTraffic:
         self._crossings: list[Pose2D] = []
 
     def obey(self, order: BackgroundOrder, route_m: float) -> None:
-        """Do from now on what an order says; the ego is at `route_m`."""
+        """Follow `order` from now on; the ego is at `route_m` along its route."""
         if isinstance(order, OncomingTraffic):
             self._oncoming_comes = order.comes
         elif isinstance(order, FollowingTraffic):
@@ -143,13 +172,13 @@ class BackgroundTraffic:
             self._to_fill.append(order.left)
 
     def _keep_out(self, order: QuietJunction, route_m: float) -> None:
-        """Keep out of the next junction on the route, of the ego at `route_m`, until the ego has passed it."""
+        """Keep traffic out of the next junction after `route_m` on the route until the ego has passed it."""
         self._quiet, self._others_wait = self._lanes.junction_at(route_m), order.others_wait
         self._exit_space_m = order.exit_space_m
         self._is_way_to_clear = True
 
     def step(self, now: Situation) -> tuple[Order, ...]:
-        """The orders after a tick."""
+        """The orders after a tick; none in most ticks, because decisions are made every `EVERY_TICKS` ticks."""
         self._ticks += 1
         if (self._ticks - 1) % EVERY_TICKS:
             return ()
@@ -170,7 +199,7 @@ class BackgroundTraffic:
         return (*orders, *self._come(seen, now, limit_mps))
 
     def _share(self, one: Seen, now: Situation, limit_mps: float) -> float:
-        """Share of the speed limit at which a car drives."""
+        """Speed of a car as a fraction of the speed limit."""
         if self._has_to_wait(one):
             return 0.0
         ego_mps = speed_mps(now.ego)
@@ -185,7 +214,7 @@ class BackgroundTraffic:
         self._cars = [car for car in self._cars if car.unseen <= PATIENCE]
         return see(self._cars, now.actors, self._lanes.route, now.route_m)
 
-    # ---------------------------------------------------------------- cars that go
+    # ---------------------------------------------------------------- cars that are removed
 
     def _gone(self, seen: list[Seen], now: Situation) -> Iterator[str]:
         yield from self._too_many(seen, now)
@@ -204,7 +233,10 @@ class BackgroundTraffic:
                 yield one.car.name
 
     def _too_many(self, seen: list[Seen], now: Situation) -> Iterator[str]:
-        """The foremost cars of lanes with too many ahead of the ego; those behind a junction count on their own."""
+        """Names of the cars beyond the first `FRONT_CARS` ahead of the ego, on each lane of its direction.
+
+        Cars before the next junction and cars behind it are counted separately.
+        """
         junction = self._lanes.junction_at(now.route_m)
         end_m = junction.start_m if junction is not None else np.inf
         ahead: dict[tuple[bool, int], list[Seen]] = {}
@@ -216,7 +248,7 @@ class BackgroundTraffic:
             yield from (one.car.name for one in cars[FRONT_CARS:])
 
     def _kept_out(self, seen: list[Seen], now: Situation) -> Iterator[str]:
-        """The cars in the quiet junction, and once those between the ego and it."""
+        """Names of the cars in the quiet junction and, right after the order, of those between the ego and it."""
         if self._quiet is None:
             return
         for one in seen:
@@ -226,14 +258,14 @@ class BackgroundTraffic:
                 yield one.car.name
 
     def _cleared(self, seen: list[Seen]) -> Iterator[str]:
-        """The cars of lanes that have no traffic from now on, and oncoming ones where somebody crosses."""
+        """Names of the cars on lanes that were just closed, and of oncoming cars where somebody crosses the road."""
         for one in seen:
             is_on_lane = one.is_on_route and one.car.role is not Role.ONCOMING and _lane(one.d_m) in self._to_clear
             if is_on_lane or self._is_near_crossing(one, CROSSING_FREE_M):
                 yield one.car.name
 
     def _stopped(self, seen: list[Seen]) -> Iterator[Order]:
-        """Oncoming cars a little farther from where somebody crosses stand still for a moment."""
+        """Orders that stop the oncoming cars near a crossing until they get another order."""
         return (Move(one.car.name, (0.0, 0.0)) for one in seen if self._is_near_crossing(one, CROSSING_STOP_M))
 
     def _is_near_crossing(self, one: Seen, within_m: float) -> bool:
@@ -241,12 +273,12 @@ class BackgroundTraffic:
         return is_oncoming and any(distance_m(one.pose, place) < within_m for place in self._crossings)
 
     def _has_to_wait(self, one: Seen) -> bool:
-        """Whether a car stops before the quiet junction, since it comes on another road than the ego."""
+        """Whether a car on another road than the ego's has to stop before the quiet junction."""
         if self._quiet is None or not self._others_wait or one.car.role is not Role.CROSSING:
             return False
         return one.car.junction == self._lanes.junctions.index(self._quiet)
 
-    # ---------------------------------------------------------------- cars that come
+    # ---------------------------------------------------------------- cars that are spawned
 
     def _come(self, seen: list[Seen], now: Situation, limit_mps: float) -> Iterator[Order]:
         taken = [body.pose for body in now.bodies] + [one.pose for one in seen]
@@ -269,19 +301,19 @@ class BackgroundTraffic:
             yield from self._come_against(seen, now, taken, limit_mps)
 
     def _start(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
-        """The cars that are there when the drive begins: ahead and behind on each lane, up to the next junction."""
+        """Spawn the cars of the drive's beginning: ahead and behind on each lane, up to the next junction."""
         for place in self._lanes.same_way(now.route_m):
             yield from self._around(place, SPACING_M, taken, 0.0)
 
     def _fill(self, now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
-        """The cars of lanes that have traffic again, at the ego's speed."""
+        """Spawn cars, at the ego's speed, on the lanes that were just opened again."""
         ego_mps = speed_mps(now.ego)
         for place in self._lanes.same_way(now.route_m):
             if _lane(self._beside_m(place)) in self._to_fill:
                 yield from self._around(place, SPACING_M + AGAIN_S * ego_mps, taken, ego_mps)
 
     def _around(self, place: LanePlace, spacing_m: float, taken: list[Pose2D], mps: float) -> Iterator[Order]:
-        """Cars ahead of a place and behind it, up to the next junction."""
+        """Spawn cars ahead of a place and behind it, `spacing_m` apart, up to the next junction."""
         for sign, count in ((1.0, FRONT_CARS), (-1.0, BACK_CARS)):
             for number in range(1, count + 1):
                 there = self._lanes.ahead(place, sign * number * spacing_m)
@@ -290,9 +322,9 @@ class BackgroundTraffic:
                 yield from self._spawn(there, Role.ALONG, taken, mps)
 
     def _come_behind(self, seen: list[Seen], now: Situation, taken: list[Pose2D]) -> Iterator[Order]:
-        """Cars behind the ego on each lane of its direction, until there are enough ahead and behind.
+        """Spawn cars behind the ego on each lane of its direction, until there are enough ahead and behind.
 
-        None comes between the ego and an actor of the script that drives behind it.
+        None is spawned on a lane on which an actor of the script follows the ego: it would come between the two.
         """
         for place in self._lanes.same_way(now.route_m):
             beside_m = self._beside_m(place)
@@ -308,7 +340,7 @@ class BackgroundTraffic:
                     yield from self._spawn(there, Role.ALONG, taken, speed_mps(now.ego))
 
     def _has_follower(self, beside_m: float, now: Situation) -> bool:
-        """Whether an actor of the script drives behind the ego, on the lane so far to the left of the route."""
+        """Whether an actor of the script drives behind the ego, on the lane `beside_m` to the left of the route."""
         curve = self._lanes.route.curve
         for name, actor in now.actors.items():
             if " " in name or actor is now.ego or speed_mps(actor) < STANDING_MPS:
@@ -319,7 +351,7 @@ class BackgroundTraffic:
         return False
 
     def _come_against(self, seen: list[Seen], now: Situation, taken: list[Pose2D], limit_mps: float) -> Iterator[Order]:
-        """Oncoming cars, from a distance ahead of the ego but not from beyond the next junction."""
+        """Spawn oncoming cars `ONCOMING_FROM_M` ahead of the ego, or before the next junction if that is nearer."""
         junction = self._lanes.junction_at(now.route_m)
         end_m = junction.start_m - 1.0 if junction is not None else self._lanes.route.length_m
         source_m = min(now.route_m + ONCOMING_FROM_M, end_m)
@@ -330,13 +362,16 @@ class BackgroundTraffic:
                 yield from self._spawn(place, Role.ONCOMING, taken, limit_mps, source=number)
 
     def _beside_m(self, place: LanePlace) -> float:
-        """How far a place is to the left of the route."""
+        """Offset of a place to the left of the route, m."""
         return float(self._lanes.route.curve.project(place.pose.x_m, place.pose.y_m).d_m)
 
     def _come_to_junction(
         self, junction: JunctionAhead, seen: list[Seen], now: Situation, taken: list[Pose2D], limit_mps: float
     ) -> Iterator[Order]:
-        """Cars on the other roads that lead into a junction, and two that wait behind it on each lane of the route."""
+        """Spawn cars on the other roads that lead into a junction, and two on each lane of the route behind it.
+
+        The two behind the junction are spawned at rest, once.
+        """
         number = self._lanes.junctions.index(junction)
         if number not in self._sources:
             places = self._lanes.sources(junction, SOURCE_M, SOURCE_MIN_M)
@@ -376,23 +411,23 @@ class BackgroundTraffic:
 
 
 def _lane(left_m: float) -> int:
-    """The number of lanes to the left of the route's, of a place so far to its left."""
+    """The lane of a place `left_m` to the left of the route, as the number of lanes between it and the route's lane."""
     return round(left_m / LANE_M)
 
 
 def _is_taken(place: Pose2D, other: Pose2D) -> bool:
-    """Whether a road user takes the room of a car at a place."""
+    """Whether the road user `other` leaves no room for a car at `place`."""
     ahead_m, left_m = _relative(place, other)
     return abs(ahead_m) < FREE_M and abs(left_m) < FREE_BESIDE_M
 
 
 def _is_before(car: Pose2D, thing: Pose2D) -> bool:
-    """Whether a thing is on the way of a car, not far ahead."""
+    """Whether `thing` lies ahead of `car` within `STUCK_M`, on its lane or close beside."""
     ahead_m, left_m = _relative(car, thing)
     return 0.0 < ahead_m < STUCK_M and abs(left_m) < LANE_M
 
 
 def _relative(to: Pose2D, other: Pose2D) -> tuple[float, float]:
-    """How far another pose is ahead, and to the left."""
+    """Distance of `other` ahead of and to the left of the pose `to`, m."""
     ahead_m, left_m = map_to_vehicle((other.x_m, other.y_m), to)
     return float(ahead_m), float(left_m)

@@ -20,7 +20,7 @@ SAME_PLACE_M = 5.0
 """No contact counts until the ego is farther than this from the last counted one."""
 
 STANDING_MPS = 0.1
-"""A contact below this speed is not the ego's fault."""
+"""Speed of the ego below which a contact is not its fault."""
 
 NO_BODY = 0
 """CARLA's id for everything that is part of the map."""
@@ -35,7 +35,7 @@ _LOG_KINDS: dict[Kind, InfractionKind] = {
 
 
 def collision_kind(type_id: str) -> Kind | None:
-    """What a body of this CARLA type counts as; None for what does not count: pavements."""
+    """The kind of collision with a body of this CARLA type; None for pavements, which do not count."""
     if ("static" in type_id or "traffic" in type_id) and "sidewalk" not in type_id:
         return "static"
     if "vehicle" in type_id:
@@ -44,12 +44,12 @@ def collision_kind(type_id: str) -> Kind | None:
 
 
 TICKS_KEPT = 20
-"""Ticks that are kept for contacts which are told late."""
+"""Number of past ticks that are kept, because a contact may be reported some ticks late."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Before:
-    """The ego at a tick."""
+    """Place and speed of the ego at one tick."""
 
     frame: int
     time_s: float
@@ -59,9 +59,9 @@ class _Before:
 
 @dataclass(slots=True)
 class Collisions:
-    """Counts contacts, several with one body or at one place as one.
+    """Counts collisions; several contacts with one body, or at one place, count as one collision.
 
-    Place and speed are those of the tick before the contact, which may stop the ego.
+    Place and speed of a collision are those of the tick before the contact, because the contact may stop the ego.
     """
 
     descriptions: list[str] = field(default_factory=list)
@@ -91,7 +91,7 @@ class Collisions:
         return tuple(self._log)
 
     def _before(self, event: CollisionEvent, tick: Tick) -> _Before:
-        """The ego at the last tick before a contact, as far as ticks are kept; at the first one, that tick."""
+        """The ego at the last tick before a contact; if that tick is not kept, at the oldest tick that is."""
         earlier = [one for one in self._ticks if one.frame < event.stamp.frame]
         if earlier:
             return earlier[-1]

@@ -16,17 +16,17 @@ SAMPLE_S = 0.1
 """Time between two samples."""
 
 WINDOW = 20
-"""Samples of a window that is comfortable or not."""
+"""Number of samples in a window; each window is comfortable or not."""
 
 SMOOTHING, ORDER = 7, 2
-"""Samples and order of the Savitzky-Golay filter."""
+"""Window length (samples) and polynomial order of the Savitzky-Golay filter."""
 
 _FIT = np.linalg.pinv(np.vander(np.arange(float(SMOOTHING)), ORDER + 1))
 _VALUES: Float = np.vander(np.arange(float(SMOOTHING)), ORDER + 1) @ _FIT
-"""Rows (SMOOTHING, SMOOTHING) that give the values of the polynomial that fits the samples best."""
+"""(SMOOTHING, SMOOTHING) matrix: from the samples of a window to the values of the polynomial fitted to them."""
 
 _SLOPES: Float = np.vander(np.arange(float(SMOOTHING)), ORDER) * np.arange(ORDER, 0, -1) @ _FIT[:-1] / SAMPLE_S
-"""Rows that give its slopes, per second."""
+"""(SMOOTHING, SMOOTHING) matrix: from the samples of a window to the slopes of that polynomial, per second."""
 
 BOUNDS = {
     "longitudinal_acceleration": (-4.05, 2.40),
@@ -41,10 +41,10 @@ BOUNDS = {
 
 @dataclass(frozen=True, slots=True)
 class Comfort:
-    """Jerk over the drive, and shares [0, 1] of its windows of 2 s that are comfortable: in all, and for each bound.
+    """Comfort of a drive: its jerk, and the shares in [0, 1] of its 2 s windows that keep all bounds, and each bound.
 
-    `efficiency_percent` is the mean over the route's quarters of the ego's speed in percent of the traffic's; None
-    where the ego finished no quarter.
+    `efficiency_percent` is the ego's speed in percent of the traffic's speed, averaged over the quarters of the route;
+    None if the ego finished no quarter.
     """
 
     longitudinal_jerk_max_mps3: float
@@ -121,15 +121,15 @@ def smoothed(values: Float) -> Float:
 
 
 def slopes(values: Float) -> Float:
-    """Their change per second, smoothed likewise."""
+    """Change of `values` (..., N) per second, smoothed as in `smoothed`."""
     return _filtered(values, _SLOPES)
 
 
 def _filtered(values: Float, rows: Float) -> Float:
     """`values` (..., N) after the Savitzky-Golay filter, like `scipy.signal.savgol_filter`, whose import takes 0.6 s.
 
-    Each sample comes from the parabola through the samples around it; the first and the last ones from that of the
-    first and the last samples.
+    Each value comes from a parabola fitted to the 7 samples around it. The first three values come from the parabola of
+    the first 7 samples, the last three from that of the last 7.
     """
     middle = SMOOTHING // 2
     first = np.einsum("...j,ij->...i", values[..., :SMOOTHING], rows[:middle])

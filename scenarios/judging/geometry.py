@@ -15,10 +15,9 @@ BACK_M, AHEAD_M = 5.0, 12.0
 
 
 class RouteMeter:
-    """Measures how far the ego has come along the route.
+    """Measures the ego's arc length `s_m` along the route; `row` is the index of the nearest point of the route.
 
-    It searches only near the last position, because routes may cross themselves. `row` is the route's nearest point, at
-    `s_m`.
+    It searches only near the last position, because routes may cross themselves.
     """
 
     def __init__(self, route: Route) -> None:
@@ -44,7 +43,7 @@ class StopLines:
     half_width_m: Float
 
     def crossed(self, before: Float, after: Float) -> list[int]:
-        """Rows of the lines that the motion from `before` to `after` (2,) crosses in the lane's direction."""
+        """Indices of the lines that the motion from `before` (2,) to `after` (2,) crosses in the lane's direction."""
         if not self.signal_ids:
             return []
         along_start, _ = self._beyond(before)
@@ -61,7 +60,7 @@ class StopLines:
         return np.where(same & (np.abs(across) <= self.half_width_m) & (beyond <= 0.5), -beyond, np.inf)
 
     def _beyond(self, at: Float) -> tuple[Float, Float]:
-        """How far a position (2,) is beyond each line, and to the left of its middle; (N,) m each."""
+        """Distances of a position (2,) beyond each line, and to the left of the line's middle; (N,) m each."""
         return ahead_and_left(at[0] - self.xy[:, 0], at[1] - self.xy[:, 1], self.yaw_rad)
 
 

@@ -29,7 +29,7 @@ from scenarios.judging.signals import RedLights, RedLightsEntered, StopSigns
 from scenarios.judging.tick import Criterion, EndCondition, Observer, Tick, TickReader, logged
 
 ARRIVED_M = 3.0
-"""The ego has arrived, too, when its progress is within this distance of the route's end."""
+"""The ego also counts as arrived when its progress is within this distance of the route's end."""
 
 STUCK_MAX_S = 180.0
 """The ego may stand still for this long."""
@@ -39,10 +39,11 @@ STUCK_MAX_S = 180.0
 class Verdict:
     """The results of a drive. `end` says in words why it ended.
 
-    `driving_score` is that of Leaderboard 2.0, `driving_score_2_1` that of 2.1. `collisions`, `red_lights`,
-    `stop_signs` and `scenarios` describe the infractions one by one. `infraction_log` holds every one of them, and what
-    ended the drive if that counts against it, in the order of time. `is_success` is Bench2Drive's success: the route is
-    complete, and nothing but a low speed counts against the drive.
+    * `driving_score`, `driving_score_2_1`: the scores of Leaderboard 2.0 and 2.1.
+    * `collisions`, `red_lights`, `stop_signs`, `scenarios`: one description for each infraction.
+    * `infraction_log`: every infraction in the order of time, and the reason for the end of the drive if that counts
+      against the ego.
+    * `is_success`: Bench2Drive's success: the route is complete, and there is no infraction except a low speed.
     """
 
     end: str
@@ -74,8 +75,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Where the ego is: the farthest position on the route, the speed limit there, and the distance from the lane's
-    centre, positive to the left; None in junctions and lane changes.
+    """The ego's progress: its farthest position on the route, the speed limit there, and its offset in the lane.
+
+    The offset from the lane's centre is positive to the left; it is None in junctions and lane changes.
     """
 
     progress_m: float
@@ -86,7 +88,8 @@ class Progress:
 class Judge:
     """Applies all criteria to a drive; call `update` with the truth of every tick.
 
-    `scenarios` takes what only the engine of a scenario knows: that one began or ended, and in time or not.
+    The engine of a script reports to `scenarios` what the truth does not show: which scenarios began, and which ended
+    in time or too late.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ REACH_M = 8.0
 """Lanes with a point within this distance are examined."""
 
 PAST_END_M = 1.5
-"""A pose farther than this before a lane's start or past its end is not on the lane."""
+"""Largest distance of a pose before a lane's start or past its end at which it still counts as on the lane."""
 
 
 POINT_GAP_M = 1.5

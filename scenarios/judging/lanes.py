@@ -16,20 +16,20 @@ from scenarios.judging.score import Infractions
 from scenarios.judging.tick import Tick, logged
 
 BESIDE_LANE_M = 0.5
-"""The ego's centre may be this far outside its lane."""
+"""Largest distance of the ego's centre outside its lane that does not count."""
 
 TURNED_ROUND_RAD = math.radians(150.0)
-"""When the nearest lane's heading turns by more than this between two ticks, the ego changed sides."""
+"""If the heading of the nearest lane changes by more than this between two ticks, the ego went to the other side."""
 
 AGAINST_RAD = math.radians(120.0)
-"""An ego that leaves a junction at more than this angle to the lane drives against it."""
+"""If the ego leaves a junction at a larger angle than this to the lane, it drives against the traffic."""
 
 WINDOW = 3
-"""Number of route points ahead among which the one that the ego has passed is searched."""
+"""Number of route points ahead that are searched for the last one that the ego has passed."""
 
 
 STRETCHES_TOLD = 5
-"""Number of stretches outside the lanes that the log names."""
+"""Largest number of stretches outside the lanes that the log names one by one."""
 
 
 class OutsideLanes:
@@ -81,7 +81,7 @@ class OutsideLanes:
         return (logged(InfractionKind.OUTSIDE_LANES, counted[0][0], what),)
 
     def _extend(self, tick: Tick, advance_m: float) -> None:
-        """Add to the stretch outside the lanes, which begins at this tick if there is none yet."""
+        """Add `advance_m` to the present stretch outside the lanes; if there is none, begin one at this tick."""
         if not self._was_outside:
             self._stretches.append((tick, 0.0))
         begin, length_m = self._stretches[-1]
@@ -89,7 +89,7 @@ class OutsideLanes:
         self._was_outside = True
 
     def _judge_direction(self, here: LanePoint, yaw_rad: float) -> bool:
-        """Whether the ego drives against the traffic; that changes only from lane to lane."""
+        """Whether the ego drives against the traffic; the answer changes only when the ego comes to another lane."""
         if here.lane.is_junction or self._last is None:
             return False
         if here.road_and_lane == self._last.road_and_lane:
@@ -104,10 +104,10 @@ class OutsideLanes:
 class LaneKeeping:
     """Distance driven outside all lanes and against the traffic, and the cross-track error from the lane's centre.
 
-    This is measured at the rear axle and without the Leaderboard's tolerance of 0.5 m, and does not count in the score.
-    `errors_m` are taken outside junctions and lane changes; `error_m` is that of the last tick, positive to the left,
-    None where none was taken. Each is weighted with the distance it stands for, so that
-    standing still does not improve the figure.
+    All of this is measured at the rear axle, without the Leaderboard's tolerance of 0.5 m, and does not count in the
+    score. `errors_m` are the errors outside junctions and lane changes. Each error is weighted with the distance driven
+    in its tick, so that standing still does not improve the result. `error_m` is the error of the last tick, positive
+    to the left; None inside junctions and lane changes.
     """
 
     locator: LaneLocator

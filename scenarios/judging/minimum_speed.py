@@ -10,10 +10,10 @@ from scenarios.judging.score import Infractions
 from scenarios.judging.tick import Tick, logged
 
 PARTS = 4
-"""Number of parts of the route that are judged one by one."""
+"""Number of parts of the route; each is judged separately."""
 
 WINDOW = 2
-"""Number of route points ahead among which the one that the ego has passed is searched."""
+"""Number of route points ahead that are searched for the last one that the ego has passed."""
 
 LAST_PART_SHARE = 0.95
 """The last part counts only if more than this share of the route was driven."""
@@ -22,9 +22,9 @@ LAST_PART_SHARE = 0.95
 class MinimumSpeed:
     """Quarters of the route in which the ego was slower than the background traffic.
 
-    The mean of the ego's speed is compared with that of all vehicles of the background traffic on the map, over the
-    ticks that have such vehicles. A quarter without any, or in which they all stood, is as fast as them. `has_traffic`
-    tells whether there ever was any.
+    The mean speed of the ego is compared with the mean speed of all background vehicles on the map. Only ticks with
+    such vehicles count. If a quarter has none, or all of them stood, the ego counts as equally fast. `has_traffic` says
+    whether there was any background traffic in the drive.
     """
 
     def __init__(self, points: RoutePoints) -> None:

@@ -19,10 +19,11 @@ SAME_SPEED_MPS = 0.005  # per tick; a smaller change is constant speed, neither 
 class Pace:
     """Distance driven as a fraction of the distance at the speed limit, outside stops for lights and queues.
 
-    A stop is a stand (below 0.5 m/s) with a red light or a standing vehicle ahead in the ego's lane, together with the
-    braking right before it and the acceleration right after it: the ticks over which the speed falls to it and rises
-    from it without a pause. Everything else counts: turns, giving way, following, braking for a light that turns green
-    before the ego stands, stands for walkers, the start and the arrival. The limit is that at the ego's position.
+    A stop has three parts: the ticks in which the ego stands (below 0.5 m/s) with a red light or a standing vehicle
+    ahead in its lane, the ticks right before in which its speed falls without a pause, and the ticks right after in
+    which it rises without a pause. Everything else counts: turns, giving way, following, braking for a light that turns
+    green before the ego stands, standing for walkers, the start and the arrival. The speed limit is the one at the
+    ego's position.
     """
 
     _ticks: list[tuple[float, float, float, bool]] = field(default_factory=list)

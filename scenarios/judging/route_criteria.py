@@ -10,18 +10,18 @@ from scenarios.judging.scenario_events import ScenarioEvents
 from scenarios.judging.tick import Tick
 
 COMPLETE_SHARE = 0.99
-"""The route is complete beyond this share of it, within `COMPLETE_M` of its end."""
+"""The route is complete when the ego has driven more than this share of it and is within `COMPLETE_M` of its end."""
 
 COMPLETE_M = 10.0
 
 COMPLETION_WINDOW = 2
-"""Number of route points ahead among which the one that the ego has passed is searched."""
+"""Number of route points ahead that are searched for the last one that the ego has passed."""
 
 DEVIATION_MAX_M = 30.0
-"""The drive ends at this distance from the route."""
+"""Distance from the route at which the drive ends."""
 
 DEVIATION_SAFE_M = 15.0
-"""Farther than this from the route, the ego may drive only `DEVIATION_MAX_SHARE` of it."""
+"""Distance from the route beyond which the ego may drive only a small part of it: `DEVIATION_MAX_SHARE`."""
 
 DEVIATION_MAX_SHARE = 0.3
 
@@ -32,13 +32,13 @@ STUCK_MPS = 0.1
 """Below this speed the ego stands still."""
 
 TIME_MIN_S = 300.0
-"""Time for any route, however short."""
+"""Allowed time that every route gets, in addition to the time for its length."""
 
 TIME_SPEED_RATIO = 0.1
-"""The time for a route allows for a drive at this share of the speed limit."""
+"""The allowed time for a route's length is that of a drive at this fraction of the speed limit."""
 
 TIME_WINDOW = 3
-"""Number of route points ahead among which the one that the ego has passed is searched."""
+"""Number of route points ahead that are searched for the last one that the ego has passed."""
 
 
 class RouteCompletion:
@@ -74,7 +74,7 @@ class Deviation:
 
     def update(self, tick: Tick) -> None:
         gap = self._points.distance_m(tick.centre, slice(self._row, self._row + DEVIATION_WINDOW + 1))
-        step = len(gap) - 1 - int(np.argmin(gap[::-1]))  # of equally near points the last
+        step = len(gap) - 1 - int(np.argmin(gap[::-1]))  # the last of several equally near points
         away_m = float(gap[step])
         before_m = float(self._points.s_m[self._row])
         self._row += step
@@ -109,7 +109,10 @@ class Stuck:
 
 
 class TimeOut:
-    """Ends a drive after its scenario's own time, or after the time that the Leaderboard allows for the way so far."""
+    """Ends a drive after the scenario's own time-out, or after the time that the Leaderboard allows.
+
+    The allowed time grows with the part of the route that the ego has driven, see `TIME_MIN_S`.
+    """
 
     kind = InfractionKind.ROUTE_TIMEOUT
 

@@ -1,4 +1,4 @@
-"""The route as the CARLA Leaderboard has it, points about 1 m apart, and the last of them that the ego has passed."""
+"""The route as points about 1 m apart, as in the CARLA Leaderboard, and the last point that the ego has passed."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class RoutePoints:
 
 
 class RouteProgress:
-    """The last point that the ego has passed; it looks `window` points ahead of that one.
+    """Follows the last route point that the ego has passed; each step looks at most `window` points ahead of it.
 
-    A point is passed when the ego is beyond the line across the route through it.
+    The ego has passed a point when it is beyond the line across the route through this point.
     """
 
     def __init__(self, points: RoutePoints, window: int) -> None:
@@ -46,7 +46,7 @@ class RouteProgress:
         return float(self._points.s_m[self.row])
 
     def advance(self, at: Pose2D) -> float:
-        """Move on to the last point that is passed from here; returns by how many metres."""
+        """Move on to the last point that the ego at `at` has passed; returns the progress along the route, m."""
         before = self.s_m
         rows = slice(self.row, self.row + self._window + 1)
         beyond = ((at.x_m, at.y_m) - self._points.xy[rows]) * self._points.ahead[rows]

@@ -14,7 +14,7 @@ HORIZON_S = 10.0
 """Later collisions are not reported."""
 
 MOVING_MPS = 0.1
-"""Below this speed the ego itself collides with nothing."""
+"""Speed of the ego below which no time to collision is computed."""
 
 STILL_MPS = 1e-9
 """Below this relative speed along an axis, boxes neither approach nor part."""

@@ -1,4 +1,4 @@
-"""What a scenario engine tells the judge: scenarios that begin and end, time-outs, and emergency vehicles."""
+"""Reports of the scenario engine to the judge: scenarios that begin and end, time-outs, and emergency vehicles."""
 
 from __future__ import annotations
 
@@ -37,24 +37,27 @@ class ScenarioEvents:
     def begin(
         self, name: str, *, waits: bool = False, allows_oncoming_lane: bool = False, emergency_id: int | None = None
     ) -> None:
-        """A scenario begins.
+        """Report that a scenario begins. Raises ValueError if a scenario of this name runs already.
 
-        `waits`: it has a time-out of its own, so the ego may stand still in it. `allows_oncoming_lane`: the ego may use
-        the oncoming lane. `emergency_id`: track id of a vehicle that must be ahead of the ego at the end. Raises
-        ValueError if a scenario of this name runs already.
+        * `waits`: the scenario has a time-out of its own, so the ego may stand still in it.
+        * `allows_oncoming_lane`: the ego may use the oncoming lane.
+        * `emergency_id`: track id of a vehicle that must be ahead of the ego at the end.
         """
         if name in self._running:
             raise ValueError(f"scenario {name!r} runs already")
         self._running[name] = _Running(waits, allows_oncoming_lane, emergency_id)
 
     def watch(self, name: str, emergency_id: int) -> None:
-        """The emergency vehicle of a running scenario has come; its track id. Raises ValueError if none runs."""
+        """Report the track id of a scenario's emergency vehicle, once it is spawned.
+
+        Raises ValueError if the scenario `name` does not run.
+        """
         if name not in self._running:
             raise ValueError(f"scenario {name!r} does not run")
         self._running[name].emergency_id = emergency_id
 
     def end(self, name: str, is_timed_out: bool = False) -> None:
-        """A scenario ends, in time or not. Raises ValueError if none of this name runs."""
+        """Report that a scenario ends, in time or not. Raises ValueError if `name` does not run."""
         if name not in self._running:
             raise ValueError(f"scenario {name!r} does not run")
         ended = self._running.pop(name)
@@ -87,7 +90,7 @@ class ScenarioEvents:
 
     @property
     def infractions(self) -> Infractions:
-        """Those of ended scenarios, and vehicles that are being held up now."""
+        """The infractions of the scenarios that have ended, and the emergency vehicles that the ego holds up now."""
         blocking = sum(running.is_blocking for running in self._running.values())
         return Infractions(scenario_timeouts=self._timeouts, failed_yields=self._failed_yields + blocking)
 

@@ -19,11 +19,11 @@ MINIMUM_SPEED_WEIGHT_21 = 0.4
 
 @dataclass(frozen=True, slots=True)
 class Infractions:
-    """What counts against a drive.
+    """The infractions of a drive; fields without a description are numbers of events.
 
-    Numbers of events; `minimum_speed_percent` holds, for each quarter of the route that was slower than the traffic,
-    the ego's mean speed in percent of the traffic's; `outside_lane_share` [0, 1] is the part of the route that was
-    driven outside its lanes.
+    * `minimum_speed_percent`: the ego's mean speed in percent of the traffic's, for each quarter of the route in which
+      the ego was slower than the traffic.
+    * `outside_lane_share`: the share in [0, 1] of the route that the ego drove outside its lanes.
     """
 
     collisions_walker: int = 0

@@ -30,7 +30,7 @@ LANES_TO_JUNCTION_MAX = 20
 """Number of lanes in a row that are searched for the junction behind a light."""
 
 STOP_NEAR_M = 4.0
-"""A stop sign counts from this distance on, and so far the lane ahead is examined."""
+"""Distance within which a stop sign counts; the lane ahead is examined up to the same distance."""
 
 STOP_STEP_M = 0.5
 """Distance between the points of the lane ahead."""
@@ -42,13 +42,13 @@ STOP_BOX_OF_LANE = 0.45
 """Half the side of a stop sign's square as a share of the lane's width (CARLA's `StopSignComponent`)."""
 
 STOP_BOX_GROWTH = 1.2
-"""The square counts as larger by this factor."""
+"""Factor by which the stop sign's square is enlarged."""
 
 BACKWARDS_MPS = -0.17
-"""Below this speed the ego looks for no stop sign."""
+"""Speed below which stop signs are not searched, because the ego drives backwards."""
 
 AGAINST_LANE = -0.17
-"""Cosine of the angle to the lane below which the ego looks for no stop sign."""
+"""Cosine of the angle to the lane below which stop signs are not searched, because the ego drives against the lane."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,11 @@ def _line_s_m(length_m: float) -> float:
 
 
 class RedLights:
-    """Red lights run: a red light's line crosses the ego's tail.
+    """Counts the red lights that the ego runs: the stop line of a red light crosses the ego's tail.
 
-    A line does not count where a light on the same lane shows green, for another movement; several red lights on one
-    lane count as one. The light that was run last does not count again.
+    The tail is a segment at the ego's rear, see `TAIL_BEYOND_M`. A line does not count if another light on the same
+    lane shows green (for another movement). Several red lights on one lane count as one, and the light that was run
+    last does not count again.
     """
 
     def __init__(self, graph: LaneGraph, vehicle: VehicleParameters, locator: LaneLocator) -> None:
@@ -157,9 +158,10 @@ class RedLights:
 
 @dataclass(slots=True)
 class RedLightsEntered:
-    """Red lights that the ego's front crosses. The law forbids this; the score counts only when the rear crosses.
+    """Counts the red lights whose stop line the ego's front crosses.
 
-    A crossing does not count if another line at the same place shows green (a light for another movement).
+    The law forbids this, but the score counts only lines that the ego's rear crosses (`RedLights`). A crossing does not
+    count if another light with a line at the same place shows green (for another movement).
     """
 
     lines: StopLines
@@ -182,7 +184,7 @@ class StopBox:
     half_m: float
 
     def holds(self, lane_ahead: list[LanePoint]) -> bool:
-        """Whether a point of the lane ahead, of which the first is at the ego, lies in the square."""
+        """Whether a point of `lane_ahead` lies in the square; the first point is at the ego."""
         reach = STOP_BOX_GROWTH * self.half_m
         return any(abs(p.x_m - self.x_m) < reach and abs(p.y_m - self.y_m) < reach for p in lane_ahead)
 
@@ -191,7 +193,7 @@ class StopBox:
 
 
 def stop_boxes(graph: LaneGraph) -> tuple[StopBox, ...]:
-    """The squares of all stop signs, one for each lane; each lies right before the sign, but on its lane."""
+    """The squares of all stop signs, one for each governed lane; each lies on its lane right before the sign."""
     boxes = []
     for signal in graph.signals:
         if signal.kind is SignalKind.STOP:
@@ -203,7 +205,7 @@ def stop_boxes(graph: LaneGraph) -> tuple[StopBox, ...]:
 
 
 class StopSigns:
-    """Stop signs run: the ego comes under a sign, and leaves it without having stopped meanwhile."""
+    """Counts the stop signs that the ego runs: it enters the square of a sign, and leaves it without a stop there."""
 
     def __init__(self, graph: LaneGraph, locator: LaneLocator) -> None:
         self.signal_ids: list[str] = []

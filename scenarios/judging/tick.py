@@ -16,13 +16,13 @@ from scenarios.judging.score import Infractions
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The truth of one tick, and what follows from it and the tick before.
+    """The truth of one tick, and values derived from it and from the tick before.
 
-    * `time_s` counts from the first tick; `step_s` and `moved_m` are since the last one, `speed_before_mps` is its
-      speed. Speeds are along the ego's own axis, negative backwards.
-    * `centre` is the middle of the ego's bounding box, where CARLA has a vehicle's position. `front` (2,) is the middle
-      of its front bumper, `front_before` (2,) that of the last tick.
-    * `limit_mps` is the speed limit of the route at the ego, `is_changing` marks the route's lane changes.
+    * `time_s`: time since the first tick. `step_s`, `moved_m`: time and distance since the last tick.
+    * `speed_before_mps`: speed in the last tick. Speeds are along the ego's own axis, negative backwards.
+    * `centre`: pose of the middle of the ego's bounding box, which is CARLA's position of a vehicle.
+    * `front` (2,): middle of the ego's front bumper, map frame; `front_before` (2,): the same in the last tick.
+    * `limit_mps`: speed limit of the route at the ego. `is_changing`: whether the route changes lanes there.
     """
 
     truth: Truth
@@ -57,21 +57,24 @@ class Observer(Protocol):
 
 
 class Criterion(Observer, Protocol):
-    """Watches a drive, and says what counts against it."""
+    """Watches a drive, and counts infractions of one or more kinds."""
 
     @property
     def infractions(self) -> Infractions:
-        """What this criterion counts, up to now; all else is 0."""
+        """The infractions so far, of the kinds that this criterion counts; all others are 0."""
         ...
 
     @property
     def log(self) -> tuple[LoggedInfraction, ...]:
-        """The same one by one: an entry for each event, for each slow quarter, and one for all of the outside part."""
+        """The same infractions as log entries.
+
+        There is one entry for each event and for each slow quarter, and a single one for all driving outside the lanes.
+        """
         ...
 
 
 class EndCondition(Observer, Protocol):
-    """Watches a drive, and says when it must end; `kind` is what the log calls that."""
+    """Watches a drive, and says when it must end; `kind` is the kind of the log entry for this end."""
 
     @property
     def kind(self) -> InfractionKind: ...
@@ -83,7 +86,7 @@ class EndCondition(Observer, Protocol):
 
 
 class TickReader:
-    """Makes a `Tick` of each truth; `meter` says where on the route the ego is."""
+    """Makes a `Tick` from the truth of each tick; `meter` measures the ego's position on the route."""
 
     def __init__(self, route: Route, vehicle: VehicleParameters) -> None:
         self.meter = RouteMeter(route)

@@ -1,6 +1,6 @@
 """Turns a Leaderboard route into a scenario that can be driven: `scenario_of`.
 
-Pure: map in, scenario out. What the route asks for and the scenario lacks is among its warnings.
+Pure: map in, scenario out. The scenario's `warnings` name all that the route asks for but the scenario cannot do.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ from scenarios.script.engine import Engine
 from scenarios.script.places import Roads
 
 NEAR_M = 500.0
-"""The actors of a scenario come when the ego is nearer than this to its trigger, straight."""
+"""The actors of a scenario are spawned when the ego is within this straight distance of its trigger."""
 
 TIMEOUT_S = 3600.0
-"""Longest drive. The judge ends it earlier: 300 s, and the time at a tenth of the speed limit."""
+"""Longest simulated time of a drive. The judge usually ends it earlier, after 300 s plus the time that the route takes
+at a tenth of the speed limit."""
 
 
 ID_MAX = 80
-"""Longest part of a route's id that its scenario is named by."""
+"""Largest number of characters of the route's id in the scenario's name."""
 
 
 def scenario_of(route: LeaderboardRoute, graph: LaneGraph, seed: int) -> Scenario:
@@ -63,7 +64,7 @@ def scenario_of(route: LeaderboardRoute, graph: LaneGraph, seed: int) -> Scenari
 def _prepare(
     instances: Sequence[ScenarioInstance], roads: Roads, triggers: Triggers, seed: int
 ) -> tuple[list[Prepared], list[str]]:
-    """The scripts of those scenarios that can be played, and a warning for each other one."""
+    """(the scripts of the scenarios that can be played, one warning for each of the other scenarios)."""
     prepared: list[Prepared] = []
     warnings: list[str] = []
     standing: dict[str, Standing] = {}
@@ -71,7 +72,7 @@ def _prepare(
     for instance in instances:
         try:
             one = _script(instance, roads, triggers, seed)
-            Engine(one.script, roads, seed)  # finds places and ways that the map does not have
+            Engine(one.script, roads, seed)  # raises if the map lacks a place or a path of the script
             if places_ego and one.script.ego_place is not None:
                 raise RouteError(f"it puts the ego at another place than {shortened(places_ego)}")
             actors = {f"{instance.name}: {name}": there for name, there in standing_actors(one.script, roads).items()}

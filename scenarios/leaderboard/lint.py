@@ -24,10 +24,10 @@ TOWNS_MAX = 20
 
 @dataclass(frozen=True, slots=True)
 class LintReport:
-    """What is wrong with a route file, in the order of its lines.
+    """The problems of a route file, in the order of its lines.
 
-    `unchecked_towns` have no map, so that their triggers could not be compared with the road. `is_cut` says that only
-    `PROBLEMS_MAX` problems are listed although there are more.
+    * `unchecked_towns`: towns without a map; their triggers could not be compared with the road.
+    * `is_cut`: the file has more problems than the `PROBLEMS_MAX` that are listed.
     """
 
     problems: tuple[Problem, ...]

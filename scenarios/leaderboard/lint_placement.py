@@ -18,10 +18,13 @@ TRIGGER_HEADING_DEG = 10.0
 """Angle to the route up to which the official code accepts a trigger."""
 
 TRIGGERS_JUDGED = 50
-"""Most triggers of a route that are looked at to tell radians from degrees."""
+"""Largest number of triggers of a route that are compared to tell radians from degrees."""
 
-_RADIANS_FIT_DEG, _DEGREES_MISS_DEG = 25.0, 45.0
-"""Median errors between which headings clearly are radians: of their value in radians at most, in degrees at least."""
+_RADIANS_FIT_DEG = 25.0
+"""Largest median error, read as radians, of headings that are taken for radians."""
+
+_DEGREES_MISS_DEG = 45.0
+"""Least median error of the same headings, read as degrees."""
 
 
 def heading_error_deg(yaw_deg: float, other_deg: float) -> float:
@@ -48,7 +51,10 @@ def _parking_exits(route: LeaderboardRoute) -> Iterator[Problem]:
 
 
 def _overlaps(route: LeaderboardRoute) -> Iterator[Problem]:
-    """Triggers on which an earlier one fires too. Each is compared with those that overlap no earlier one."""
+    """Problems of triggers at the same place as an earlier one: both scenarios would start at once.
+
+    Each trigger is compared only with earlier triggers that are no such problem themselves.
+    """
     cells: dict[tuple[int, int], list[int]] = {}
     for number, scenario in enumerate(route.scenarios):
         trigger = scenario.trigger

@@ -71,7 +71,7 @@ class LaneCentres:
         self._tree = cKDTree(self._xy_m)
 
     def off_route(self, trigger: Trigger) -> str:
-        """What puts the trigger off the route; empty where it is on it."""
+        """The reason why the trigger is off the route, in words; empty if it is on the route."""
         here = (trigger.x_m, trigger.y_m)
         near = self._tree.query_ball_point(here, TRIGGER_DISTANCE_M)
         if not near:

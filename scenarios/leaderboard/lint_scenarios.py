@@ -13,7 +13,7 @@ from scenarios.leaderboard.types import TYPES, ScenarioType
 YAW_MAX_DEG = 720.0
 
 _OTHER_UNIT = {"m/s": ("km/h", 1.0 / 3.6), "km/h": ("m/s", 3.6)}
-"""For each unit the one that it is mistaken for, and the value of 1 of the other in it."""
+"""For each unit, the unit that it is mistaken for, and the factor that converts from that unit to this one."""
 
 
 def scenario_problems(scenario: ScenarioInstance) -> Iterator[Problem]:

@@ -51,7 +51,10 @@ def read_routes(path: Path) -> RouteFile:
 
 
 def read_bytes(path: Path) -> bytes:
-    """The content of a file, up to one byte more than is allowed. Raises ConfigError where it cannot be read."""
+    """The first bytes of a file: at most one more than is allowed, so that a too large file shows.
+
+    Raises ConfigError where the file cannot be read.
+    """
     try:
         with path.open("rb") as file:
             return file.read(BYTES_MAX + 1)
@@ -60,7 +63,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def survey(data: bytes, name: str) -> RouteFile:
-    """All that can be read of a route file, and its problems. Raises ConfigError where it is no route file at all."""
+    """The readable parts of a route file, and its problems. Raises ConfigError if it is no route file at all."""
     try:
         refuse_other_formats(data)
         root = read_elements(data)
@@ -71,7 +74,7 @@ def survey(data: bytes, name: str) -> RouteFile:
 
 
 class _Reader:
-    """Reads elements, and collects in `problems` and `ignored` what is wrong and what nothing reads."""
+    """Reads elements; collects mistakes in `problems`, and elements that nothing reads in `ignored`."""
 
     def __init__(self) -> None:
         self.problems: list[Problem] = []
@@ -191,7 +194,7 @@ class _Reader:
     # ---------------------------------------------------------------- elements and attributes
 
     def _each(self, parent: Element | None, tag: str, read: Callable[[Element], T | None]) -> tuple[T, ...]:
-        """What `read` makes of each child `tag`; other children are ignored."""
+        """The results of `read` for the children `tag`, without None; other children are ignored."""
         if parent is None:
             return ()
         self._ignore_children(parent, (tag,))

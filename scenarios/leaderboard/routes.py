@@ -57,7 +57,7 @@ class UnknownParameter:
 class ScenarioInstance:
     """One scenario of a route. `type` may be unknown; then `parameters` is empty.
 
-    `unreadable` names the parameters that a problem of the file stands for.
+    `unreadable` names the parameters whose values could not be read; a problem of the file says why.
     """
 
     name: str
@@ -114,9 +114,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class RouteFile:
-    """The routes of a file in its order; `ignored` is what it has besides.
+    """The routes of a file, in its order.
 
-    `problems` are what could not be read; the routes are then without it.
+    * `ignored`: elements and attributes that nothing reads.
+    * `problems`: parts of the file that could not be read; the routes lack them.
     """
 
     routes: tuple[LeaderboardRoute, ...]

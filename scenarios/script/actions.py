@@ -15,16 +15,17 @@ Decel = Annotated[float, Field(gt=0.0, le=200.0)]
 
 
 class Who(Strict):
-    """An action of an actor."""
+    """An action of one actor, whose name is `actor`."""
 
     actor: Name
 
 
 class Pace(Who):
-    """An action at a speed: `speed_mps`, or the ego's own speed times `ego_share`, plus `over_ego_mps`.
+    """An action at a speed, which is either `speed_mps` or follows from the ego's speed.
 
-    The ego's speed is that of each moment, or, with `fixed`, that of the start. The speed changes by at most
-    `acceleration_mps2`. With `yields` a vehicle brakes behind what is on its way.
+    In the second case it is the ego's speed times `ego_share`, plus `over_ego_mps`: the ego's speed at each tick, or,
+    with `fixed`, its speed when the action starts. The actor's speed changes by at most `acceleration_mps2`. With
+    `yields` a vehicle brakes behind road users on its path.
     """
 
     speed_mps: Mps | None = None
@@ -42,7 +43,7 @@ class Pace(Who):
 
 
 class DriveTable(Pace):
-    """Drive or walk straight from place to place; then stand."""
+    """Drive or walk in straight lines through the places of `through`; then stand."""
 
     through: Annotated[tuple[PlaceTable, ...], Field(min_length=1, max_length=100)]
 
@@ -50,7 +51,7 @@ class DriveTable(Pace):
 class FollowLaneTable(Pace):
     """Follow the lane, straight on at junctions; stand after `distance_m`.
 
-    With `clears`, background traffic on its way goes.
+    With `clears`, background traffic on the vehicle's path is removed.
     """
 
     distance_m: Metres = 1000.0
@@ -73,7 +74,10 @@ class CrossTable(Pace):
 
 
 class MeetTable(Who):
-    """Follow the lane so as to be at `at` when the ego is at `ego_at`, and drive on; straight distances count."""
+    """Follow the lane at a speed that brings the vehicle to `at` when the ego comes to `ego_at`; then drive on.
+
+    The speed follows from the straight distances of both to these places.
+    """
 
     at: PlaceTable
     ego_at: PlaceTable
@@ -81,7 +85,7 @@ class MeetTable(Who):
 
 
 class StopTable(Who):
-    """Brake to a standstill on the present way."""
+    """Brake to a standstill on the path that the actor follows now."""
 
     deceleration_mps2: Decel = 6.0
 
@@ -93,7 +97,7 @@ class DoorTable(Who):
 
 
 class LightsTable(Who):
-    """Switch lights of a vehicle on; those that are not named go off."""
+    """Switch on the named lights of a vehicle, and switch off all others."""
 
     hazard: bool = False
     brake: bool = False
@@ -104,7 +108,7 @@ class LightsTable(Who):
 
 
 class SignalTable(Strict):
-    """Show `state` at traffic lights, by their OpenDRIVE ids, for `for_s` seconds, or for good without it."""
+    """Show `state` at the traffic lights with these OpenDRIVE `ids`, for `for_s` seconds; without `for_s`, for good."""
 
     ids: Annotated[tuple[str, ...], Field(min_length=1, max_length=200)]
     state: LightState
@@ -164,8 +168,9 @@ class LeaveSpaceTable(Strict):
 class QuietJunctionTable(Strict):
     """Keep background traffic out of the next junction on the ego's route until the ego has passed it.
 
-    That ahead of the ego goes, up to the junction; none comes behind it. With `others_wait`, that of the other roads
-    stops before the junction. What waits behind it does so `exit_space_m` farther on.
+    Background cars between the ego and the junction are removed, and no new ones come behind the ego. With
+    `others_wait`, cars on the other roads stop before the junction. The cars that wait on the ego's exit from the
+    junction stand `exit_space_m` farther from it than usual.
     """
 
     others_wait: bool = False
@@ -185,20 +190,23 @@ class FollowingTrafficTable(Strict):
 
 
 class LaneTrafficTable(Strict):
-    """Whether the ego's lane, or the one beside it, has background traffic from now on; without, what is there goes."""
+    """Whether the ego's lane, or the lane beside it, has background traffic from now on.
+
+    Where `comes` is false, the background cars in this lane are removed.
+    """
 
     comes: bool
     side: Literal["own", "left", "right"] = "own"
 
 
 class TrafficAheadTable(Strict):
-    """Let background traffic ahead of the ego keep so much more distance."""
+    """Let background traffic ahead of the ego keep `space_m` more distance from it than usual."""
 
     space_m: Metres
 
 
 class CrossingSpaceTable(Strict):
-    """Remove the oncoming background traffic near a place."""
+    """Remove the oncoming background traffic near a place, and stop that a little farther away."""
 
     place: PlaceTable
 
@@ -237,12 +245,12 @@ class Action(OneKey):
     crossing_space: CrossingSpaceTable | None = None
 
     def actor(self) -> str | None:
-        """The actor that it is about."""
+        """The name of the actor that the action is about; None if it is about none."""
         own = self.value
         if isinstance(own, Who):
             return own.actor
         return own if isinstance(own, str) and self.kind in ("autopilot", "spawn", "despawn") else None
 
     def flow(self) -> str | None:
-        """The flow that it is about."""
+        """The name of the flow that the action is about; None if it is about none."""
         return self.start_flow or self.stop_flow or self.clear_flow

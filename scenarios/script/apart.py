@@ -14,15 +14,15 @@ from scenarios.script.places import Roads
 from scenarios.script.situation import EGO, distance_m
 
 APART_M = {"vehicle": 1.0, "walker": 0.3, "static": 0.1}
-"""Smallest distance between the middles of two actors of a kind; of two kinds the smaller one counts."""
+"""Smallest allowed distance between the middles of two actors of one kind; for two kinds, the smaller value holds."""
 
 EGO_LENGTH_M, EGO_WIDTH_M = 4.9, 1.8
-"""Size of the ego at the start, around the place where its route begins."""
+"""Size of the ego at the start; the middle of the box is where its route begins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An actor that is there from the start."""
+    """An actor that is spawned before the drive begins."""
 
     pose: Pose2D
     blueprint: str
@@ -33,7 +33,7 @@ class Standing:
 
 
 def standing_actors(script: Script, roads: Roads) -> dict[str, Standing]:
-    """The actors that are there from the start, by name. Raises RouteError for a place that is not on the map."""
+    """The actors that are spawned before the drive begins, by name. Raises RouteError for a place off the map."""
     return {
         name: Standing(roads.pose(actor.place, f"actor {name}"), actor.blueprint)
         for name, actor in script.actors.items()
@@ -42,7 +42,7 @@ def standing_actors(script: Script, roads: Roads) -> dict[str, Standing]:
 
 
 def check_apart(actors: Mapping[str, Standing], ego: Pose2D | None = None) -> None:
-    """Raise RouteError that names two of the actors that would stand at one place, or one that would stand in the ego.
+    """Raise RouteError, with the names, if two actors would stand at one place, or one would stand in the ego.
 
     `ego` is the pose of the ego's middle.
     """

@@ -1,4 +1,4 @@
-"""The orders of the actions that need nothing but their own keys."""
+"""Orders for the simple actions: those whose order follows from their own keys and the map."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ LANES_TO_THE_LEFT = {"own": 0, "left": 1, "right": -1}
 
 
 def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None:
-    """The one order of an action; None where the action needs more than its keys and the map."""
+    """The order of a simple action; None for an action that needs more than its keys and the map."""
     own = action.value
     if action.autopilot is not None:
         return DriveItself(action.autopilot)
@@ -65,7 +65,7 @@ def order_at_once(action: Action, roads: Roads, what: str) -> ScriptOrder | None
 
 
 def _background_order(own: object, roads: Roads, what: str) -> BackgroundOrder | None:
-    """The order to the one who decides which background traffic comes and goes."""
+    """The order to `scenarios.background`; None for an action that is no such order."""
     if isinstance(own, QuietJunctionTable):
         return QuietJunction(own.others_wait, own.exit_space_m)
     if isinstance(own, OncomingTrafficTable):

@@ -1,4 +1,4 @@
-"""The actors that are to come during a drive, and whose places may be taken."""
+"""Actors that have to be spawned during a drive, and are tried again where their place is taken."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping
 from av_core.types import ActorTruth, Pose2D
 
 AGAIN_S = 1.0
-"""An actor whose place is taken is tried again after this time."""
+"""Time between two tries to spawn an actor whose place is taken."""
 
 OFFSETS_M = (0.0, 1.0, -1.0, 2.0, -2.0)
-"""Where it is tried, one after the other: so far ahead of its place."""
+"""Distances ahead of an actor's place at which it is tried, one after the other."""
 
 
 class Awaited:
-    """The actors that are not there yet. `name in awaited` tells whether one is still to come."""
+    """The actors that were tried, but are not spawned yet; `name in awaited` tells whether one of them is `name`."""
 
     def __init__(self) -> None:
         self._tries: dict[str, tuple[float, int]] = {}  # time of the last try, and number of tries
@@ -27,11 +27,11 @@ class Awaited:
         return len(self._tries)
 
     def forget(self, name: str) -> None:
-        """The actor need not come any more."""
+        """Do not try this actor again."""
         self._tries.pop(name, None)
 
     def place(self, name: str, place: Pose2D, time_s: float) -> Pose2D:
-        """Where the actor is to be spawned now; call it for each try."""
+        """The pose, near `place`, at which to try the actor now; call it once for each try."""
         _, tries = self._tries.get(name, (0.0, 0))
         self._tries[name] = (time_s, tries + 1)
         ahead_m = OFFSETS_M[tries % len(OFFSETS_M)]
@@ -39,7 +39,7 @@ class Awaited:
         return Pose2D(place.x_m + ahead_m * cos, place.y_m + ahead_m * sin, place.yaw_rad)
 
     def due(self, there: Mapping[str, ActorTruth], time_s: float) -> Iterator[str]:
-        """The actors to try again; those that are there are awaited no longer."""
+        """The names of the actors to try again now; actors that are in `there` are forgotten."""
         for name, (tried_s, _) in list(self._tries.items()):
             if name in there:
                 self.forget(name)

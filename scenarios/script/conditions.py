@@ -30,7 +30,7 @@ class Target(Strict):
 
 
 class DistanceTable(Target):
-    """`of` is nearer to the target than `below_m`, or farther away than `above_m`, straight."""
+    """The actor `of` is nearer to the target than `below_m`, or farther away than `above_m`, in a straight line."""
 
     of: Name = EGO
     below_m: Metres | None = None
@@ -44,14 +44,17 @@ class DistanceTable(Target):
 
 
 class ArrivalTable(Target):
-    """`of` would be at the target in less than `below_s`: straight distance over speed; never while it stands."""
+    """The actor `of` would reach the target in less than `below_s`: straight distance divided by its speed.
+
+    The condition does not hold while the actor stands.
+    """
 
     of: Name = EGO
     below_s: Seconds
 
 
 class SpeedTable(Strict):
-    """`of` is faster than `above_mps`, or slower than `below_mps`."""
+    """The actor `of` is faster than `above_mps`, or slower than `below_mps`."""
 
     of: Name = EGO
     above_mps: Mps | None = None
@@ -65,21 +68,21 @@ class SpeedTable(Strict):
 
 
 class StandstillTable(Strict):
-    """`of` has stood for `for_s` without a break."""
+    """The actor `of` has stood for `for_s` without a break."""
 
     of: Name = EGO
     for_s: Seconds
 
 
 class PassedTable(Target):
-    """`of` is in front of the target, `by_m` or more away from it."""
+    """The actor `of` is in front of the target, and at least `by_m` away from it."""
 
     of: Name = EGO
     by_m: Metres = 0.0
 
 
 class DrivenTable(Strict):
-    """`of` has moved by `by_m` since an event."""
+    """The actor `of` has moved by `by_m` since an event."""
 
     of: Name = EGO
     event: Name
@@ -114,12 +117,12 @@ class Condition(OneKey):
 
     @property
     def event(self) -> str | None:
-        """The event that it asks about itself."""
+        """The event that this condition names itself, outside its parts; None if it names none."""
         own = self.value
         return own.event if isinstance(own, (AfterTable, DrivenTable)) else None
 
     def actors(self) -> set[str]:
-        """The names of the actors that it asks about."""
+        """The names of the actors that this condition and its parts mention."""
         own = self.value
         names = {name for part in self.parts() for name in part.actors()}
         names |= (
@@ -130,17 +133,17 @@ class Condition(OneKey):
         return names | ({own.actor} if isinstance(own, Target) and own.actor is not None else set())
 
     def needs(self) -> set[str]:
-        """The names of the actors that must be there for it to hold."""
+        """The names of the actors without which the condition cannot hold."""
         return self.actors() if not self.parts() else self._common([part.needs() for part in self.parts()])
 
     def events(self) -> set[str]:
-        """The names of the events that must have happened for it to hold."""
+        """The names of the events without which the condition cannot hold."""
         if self.event is not None:
             return {self.event}
         return self._common([part.events() for part in self.parts()])
 
     def _common(self, names: list[set[str]]) -> set[str]:
-        """What all parts need together, or, of `any`, what every one of them needs."""
+        """The names in any of the sets `names` for an `all` condition, and the names in each of them for `any`."""
         if not names:
             return set()
         return set.intersection(*names) if self.any is not None else set.union(*names)
@@ -158,7 +161,7 @@ class Watch:
         self._driven_m = 0.0
 
     def holds(self, now: Situation) -> bool:
-        """Whether it holds now. A condition on an actor that is not there does not hold."""
+        """Whether the condition holds now. A condition on an actor that does not exist now does not hold."""
         own = self._condition
         if self._parts:
             parts = [part.holds(now) for part in self._parts]  # all of them, since some count time

@@ -40,29 +40,32 @@ from scenarios.script.ways import LaneWay, ahead, straight
 
 WALKER = "walker."
 VEHICLE = "vehicle."
-"""How the blueprints of walkers and of vehicles begin."""
+"""Prefixes of the blueprints of walkers and of vehicles."""
 
 CLEAR_WITHIN_M = 6.0
-"""Background traffic nearer than this to the place of an actor that comes later is removed."""
+"""When an actor is spawned during the drive, background traffic within this distance of its place is removed."""
 
 CLEAR_REACH_M = 250.0
-"""How far ahead an actor that clears its way removes background traffic: past the ego that it comes to."""
+"""Distance ahead up to which an actor with `clears` removes background traffic.
+
+It is so large because such an actor comes from far behind the ego, and the path must be free up to the ego and past it.
+"""
 
 MEETING_M = 1000.0
-"""Length of the way of a vehicle that is to meet the ego."""
+"""Length of the path of a vehicle with a `meet` action."""
 
 DISTURBANCE = 1_000_000
-"""Number of the random generator of the noise; the flows have those from 0 on."""
+"""Number of the random generator for the noise on the ego's commands; the flows use the numbers from 0 on."""
 
 
 class Engine:
     """Plays `script` on a map with the ego's route. Call `begin` once, then `step` after every tick.
 
-    Equal situations give equal orders: chance comes from `seed` alone. `fired_s` tells when each event happened, and
-    `parts` how each part went.
+    Equal situations give equal orders, because all random numbers come from `seed`. `fired_s` holds the time of each
+    event that has happened, s since the drive began.
 
-    Raises RouteError where a place of the script is not on the map, two actors are at one place or one is in the ego,
-    or a flow has no way.
+    Raises RouteError if a place of the script is not on the map, if two actors would stand at one place or one in the
+    ego, or if a flow has no path along the lanes.
     """
 
     def __init__(self, script: Script, roads: Roads, seed: int) -> None:
@@ -84,11 +87,11 @@ class Engine:
 
     @property
     def parts(self) -> dict[str, PartRun]:
-        """How each part went so far, by its name; the same object throughout."""
+        """The state of each part of the script by the part's name; the engine updates this same object."""
         return self._parts.runs
 
     def begin(self) -> tuple[Order, ...]:
-        """The orders before the first tick: the ego's place, and the actors that are there from the start."""
+        """The orders before the first tick: they place the ego and spawn the actors that do not wait for an event."""
         there = [name for name, actor in self._script.actors.items() if not actor.waits]
         place = self._script.ego_place
         ego = (PlaceEgo(self._roads.pose(place, "ego_place")),) if place is not None else ()
@@ -126,7 +129,7 @@ class Engine:
             yield Hold(name)
 
     def _spawn_late(self, name: str, time_s: float) -> Iterator[Order]:
-        """Spawn an actor during the drive, where its place may be taken."""
+        """Spawn an actor during the drive; its place may be taken, so it may have to be tried again."""
         place = self._awaited.place(name, self._places[name], time_s)
         yield ClearTraffic((place,), CLEAR_WITHIN_M)
         yield from self._spawn(name, place)
@@ -137,7 +140,7 @@ class Engine:
             yield from self._spawn_late(name, now.time_s)
 
     def _clear_way(self, name: str, motion: Motion, time_s: float) -> Iterator[Order]:
-        """Remove the background traffic ahead of an actor that clears its way, once a second."""
+        """Remove, once a second, the background traffic on the path ahead of an actor with `clears`."""
         if time_s >= self._cleared_s.get(name, np.inf) + CLEAR_EVERY_S:
             self._cleared_s[name] = time_s
             yield ClearTraffic(motion.places_ahead(CLEAR_REACH_M, CLEAR_STEP_M), CLEAR_WAY_WITHIN_M)

@@ -16,16 +16,19 @@ from scenarios.script.situation import Situation, distance_m
 from scenarios.script.ways import LaneWay
 
 END_M = 2.0
-"""A vehicle so near to the end of the way is removed."""
+"""A vehicle nearer than this to the end of the flow's path is removed."""
 
 PATIENCE_TICKS = 3
-"""Ticks after which a vehicle that was not spawned, since its place was taken, is given up."""
+"""Number of ticks after which a vehicle counts as not spawned because its place was taken."""
 
-CLEAR_EVERY_S, CLEAR_WITHIN_M = 1.0, 3.0
-"""How often, and how far from the points of the way, a flow that clears its way removes background traffic."""
+CLEAR_EVERY_S = 1.0
+"""Time between two removals of the background traffic on the path of a flow with `clears`."""
+
+CLEAR_WITHIN_M = 3.0
+"""Distance from the points of the path within which background traffic is removed."""
 
 CLEAR_STEP_M = 4.0
-"""Distance between these points."""
+"""Distance between these points along the path."""
 
 
 @dataclass(slots=True)
@@ -36,7 +39,10 @@ class _Car:
 
 
 class Flow:
-    """One flow on its way; `is_on` says whether it spawns vehicles. Those on their way drive on when it stops."""
+    """One flow of vehicles along the path `way`; `is_on` says whether it spawns new ones.
+
+    When it stops, the vehicles that it has spawned drive on to the end of the path.
+    """
 
     def __init__(self, name: str, table: FlowTable, way: LaneWay, rng: np.random.Generator) -> None:
         self._name, self._table, self._rng = name, table, rng
@@ -53,16 +59,16 @@ class Flow:
         self.is_on = table.on
 
     def start(self) -> None:
-        """Send vehicles from now on."""
+        """Spawn vehicles from now on."""
         self._is_to_fill = not self.is_on
         self.is_on = True
 
     def stop(self) -> None:
-        """Send no more vehicles."""
+        """Spawn no more vehicles."""
         self.is_on = False
 
     def clear(self) -> Iterator[Order]:
-        """Stop, and remove the vehicles that are on their way."""
+        """Stop the flow, and give the orders that remove its vehicles."""
         self.stop()
         yield from (Destroy(car.name) for car in self._cars)
         self._cars.clear()
@@ -127,14 +133,14 @@ class Flow:
             self._last = None
 
     def _has_room(self, now: Situation) -> bool:
-        """Whether the last vehicle that started at the start of the way has left it by its gap."""
+        """Whether the last vehicle spawned at the start of the path is far enough from it for the next one."""
         if self._last is None:
             return True
         last = now.actors.get(self._last)
         return last is not None and distance_m(last.pose, self._start) >= self._gap_m
 
     def _next(self, s_m: float) -> Spawn:
-        """One more vehicle, `s_m` along the way."""
+        """The order that spawns one more vehicle, `s_m` along the path."""
         self._count += 1
         self._gap_m = self._draw_gap_m()
         speed_mps = self._table.speed_mps

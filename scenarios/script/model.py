@@ -19,7 +19,7 @@ Blueprint = Annotated[str, Field(min_length=1, max_length=100)]
 
 
 class ActorTable(Strict):
-    """A vehicle, walker or prop, by its CARLA blueprint. With `waits` it is spawned by an event, else at the start."""
+    """A vehicle, walker or prop with a CARLA blueprint; an event spawns it if `waits` is true, else the start does."""
 
     blueprint: Blueprint
     place: PlaceTable
@@ -28,14 +28,14 @@ class ActorTable(Strict):
 
 
 class FlowTable(Strict):
-    """A stream of vehicles that drive along the lanes from `start` to `end` at constant speed, and end there.
+    """A stream of vehicles that drive along the lanes from `start` to `end` at constant speed, and are removed there.
 
-    The next one is spawned when the last one is a random distance between the two of `gap_m` away. They ignore lights
-    and signs; `yields` says from when on they brake behind what is on their way. Events start and stop a flow; one that
-    is `on` runs from the start. When it starts, its way is `filled` with vehicles in these distances.
-
-    `offset_m` moves the whole way to the left. With `lane` "cycle" it leads along cycle lanes. With `clears` there is
-    no background traffic on the way while the flow is on.
+    * `gap_m`: smallest and largest distance between two vehicles, which is drawn at random for each.
+    * `yields`: from when on the vehicles brake behind road users on their path. They always ignore lights and signs.
+    * `on`: the flow runs from the start of the drive; otherwise an event starts it.
+    * `filled`: on which parts of the path vehicles are spawned at once when the flow starts.
+    * `offset_m`: moves the whole path to the left. With `lane` "cycle" it leads along cycle lanes.
+    * `clears`: background traffic on the path is removed while the flow is on.
     """
 
     start: PlaceTable
@@ -63,9 +63,9 @@ class FlowTable(Strict):
 
 
 class EventTable(Strict):
-    """What happens once, the first time that `when` holds: the actions of `do`, in their order.
+    """An event, which happens once: the first time that `when` holds, the actions of `do` are done in their order.
 
-    It happens no more once the event `until` has happened.
+    It does not happen after the event `until` has happened.
     """
 
     name: Name
@@ -77,10 +77,13 @@ class EventTable(Strict):
 class PartTable(Strict):
     """A part of a script that is judged on its own: it runs from the event `begin` to the event `end`.
 
-    `type` is the type of Leaderboard scenario that it plays. After `timeout_s` its `end` happens whatever it waits for,
-    and the time-out counts against the ego. Meanwhile the ego may stand for long where there is a time-out, and drive
-    in the oncoming lane where `allows_oncoming_lane` holds. The actor `emergency` must be ahead of the ego at the end.
-    Without one of its `actors` it cannot be played: it ends soon, and nothing counts against the ego.
+    * `type`: the Leaderboard scenario type that the part plays.
+    * `timeout_s`: time after which the event `end` happens even if its condition does not hold. This counts against the
+      ego. A part with a time-out allows the ego to stand for a long time meanwhile.
+    * `allows_oncoming_lane`: the ego may drive in the oncoming lane while the part runs.
+    * `emergency`: the actor that must be ahead of the ego at the end.
+    * `actors`: the actors that the part needs. If one of them cannot be spawned, the part ends soon, and nothing counts
+      against the ego.
     """
 
     type: Name
@@ -93,7 +96,7 @@ class PartTable(Strict):
 
 
 class Script(Strict):
-    """All that happens besides the ego's drive, traffic and walkers on fixed ways.
+    """The actors, flows, events and parts of a scenario: all that happens besides the ego and the ordinary traffic.
 
     The ego starts at `ego_place` where that is given, else at the start of its route.
 
@@ -139,7 +142,7 @@ def _check_known(where: str, what: str, asked: set[str], known: Mapping[str, obj
 
 
 def _asked_events(condition: Condition) -> Iterator[str]:
-    """The events that a condition names anywhere."""
+    """The names of all events that a condition mentions, at any depth."""
     if condition.event is not None:
         yield condition.event
     for part in condition.parts():

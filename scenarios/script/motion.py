@@ -1,4 +1,4 @@
-"""Moves an actor along a way: which velocity and turn rate it needs at each tick."""
+"""Moves an actor along a path: computes the velocity and turn rate that it needs at each tick."""
 
 from __future__ import annotations
 
@@ -14,27 +14,33 @@ from scenarios.script.actions import Pace
 from scenarios.script.situation import Situation, distance_m, speed_mps
 from scenarios.script.yielding import free_speed_mps
 
-LOOK_AHEAD_S, LOOK_AHEAD_MIN_M = 0.6, 3.0
-"""A vehicle steers towards the point of its way that it reaches after this time, at least so far ahead."""
+LOOK_AHEAD_S = 0.6
+"""A vehicle steers towards the point of its path that it reaches after this time."""
+
+LOOK_AHEAD_MIN_M = 3.0
+"""Least distance ahead of that point."""
 
 WALKER_AHEAD_M = 0.5
-"""A walker heads for the point of its way so far ahead."""
+"""Distance ahead on its path of the point that a walker heads for."""
 
 STANDING_MPS = 0.05
-YIELDING_RISE_MPS2, YIELDING_FALL_MPS2 = 3.0, 8.0
-"""Changes of the speed of a vehicle that brakes behind others: where it had no limit, and at least."""
+YIELDING_RISE_MPS2 = 3.0
+"""Largest acceleration of a vehicle with `yields` whose own acceleration is not limited."""
+
+YIELDING_FALL_MPS2 = 8.0
+"""Least limit of the deceleration of a vehicle with `yields`, so that it can brake behind others."""
 
 MEETING_MAX_MPS = 40.0
-"""Top speed of a vehicle that is to meet the ego."""
+"""Top speed of a vehicle with a `meet` action."""
 
 SEARCH_M = 10.0
-"""How far from the last place on the way the next one is looked for."""
+"""Distance ahead of the actor's last place on the path within which its new place is searched."""
 
 Speed = Callable[[Situation], float]
 
 
 def wanted_speed(pace: Pace, now: Situation) -> Speed:
-    """The speed that an action, which starts now, asks for at each tick, m/s."""
+    """The function that gives the wanted speed of an action at each tick, m/s; the action starts at `now`."""
     if pace.speed_mps is not None:
         fixed_mps = pace.speed_mps
         return lambda _: fixed_mps
@@ -46,7 +52,10 @@ def wanted_speed(pace: Pace, now: Situation) -> Speed:
 
 
 def meeting_speed(actor: str, at: Pose2D, ego_at: Pose2D) -> Speed:
-    """The speed at which an actor comes to `at` when the ego, at its present speed, comes to `ego_at`, m/s."""
+    """The function that gives an actor's speed at each tick, m/s, so that it comes to `at` with the ego at `ego_at`.
+
+    It takes the ego's present speed as constant.
+    """
 
     def speed(now: Situation) -> float:
         ego_left_m = max(distance_m(now.ego.pose, ego_at), 1.0)
@@ -56,11 +65,11 @@ def meeting_speed(actor: str, at: Pose2D, ego_at: Pose2D) -> Speed:
 
 
 class Motion:
-    """The motion of one actor along `way`, from `start_s_m` on; it stands at the end. Call `step` at each tick.
+    """The motion of one actor along the path `way`, from `start_s_m` on; call `step` at each tick.
 
-    The speed follows `speed`, changing by at most `acceleration_mps2`, and falls to 0 before the end, unless
-    `stops_at_end` is False. Vehicles steer by pure pursuit (Coulter, CMU-RI-TR-92-01), walkers turn at once. While
-    `yields` holds, a vehicle brakes behind what is on its way.
+    The actor's speed follows `speed`, and changes by at most `acceleration_mps2`. It falls to 0 at the end of the path
+    unless `stops_at_end` is False. Vehicles steer by pure pursuit (Coulter, CMU-RI-TR-92-01), walkers turn at once.
+    With `yields`, a vehicle brakes behind road users on its path.
     """
 
     def __init__(
@@ -83,16 +92,16 @@ class Motion:
 
     @property
     def left_m(self) -> float:
-        """Distance to the end of the way."""
+        """Distance to the end of the path."""
         return self._way.length_m - self._s_m
 
     def places_ahead(self, reach_m: float, step_m: float) -> tuple[Pose2D, ...]:
-        """Places on the rest of the way, from here on to `reach_m` ahead."""
+        """Places on the path from here to `reach_m` ahead, `step_m` apart."""
         along = np.arange(self._s_m, min(self._s_m + reach_m, self._way.length_m), step_m)
         return tuple(Pose2D(*row) for row in np.column_stack(self._way.pose_at(along)).tolist())
 
     def stop(self, deceleration_mps2: float) -> None:
-        """Come to a standstill on the way."""
+        """Brake to a standstill on the path from now on."""
         self._speed, self._acceleration_mps2 = (lambda _: 0.0), deceleration_mps2
 
     def step(self, name: str, actor: ActorTruth, now: Situation) -> Order:

@@ -1,4 +1,4 @@
-"""The parts of a script: which have begun, which have ended, and which took too long."""
+"""Follows the parts of a script: which have begun, which have ended, and which took too long."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from scenarios.script.model import PartTable
 
 @dataclass(frozen=True, slots=True)
 class PartRun:
-    """How a part went so far. Times are since the drive began, None before it has begun or ended.
+    """The state of one part of a script.
 
-    `missing` are its actors that could not come, because their places are taken.
+    `began_s` and `ended_s` count from the start of the drive; None if the part has not begun or not ended. `missing`
+    are the part's actors that could not be spawned so far because their places are taken.
     """
 
     type: str
@@ -27,13 +28,13 @@ class PartRun:
 
 
 GIVE_UP_S = 20.0
-"""A part ends when it has run for so long and still misses an actor."""
+"""A part ends when it has run for this time without one of its actors."""
 
 
 class Parts:
-    """Follows the parts by the events that have happened; `runs` are their states by name.
+    """The parts of a script; `runs` holds the state of each by its name.
 
-    `awaited` holds the actors that are to come and are not there, now and later.
+    `awaited` contains the names of the actors that are not spawned yet; the caller keeps it up to date.
     """
 
     def __init__(self, tables: Mapping[str, PartTable], awaited: Container[str] = ()) -> None:
@@ -42,7 +43,7 @@ class Parts:
         self.runs = {name: PartRun(table.type) for name, table in tables.items()}
 
     def overdue_ends(self, time_s: float) -> set[str]:
-        """The `end` events of the parts that have run for their time-out, or for long without one of their actors."""
+        """The `end` events of the parts that must end now: by their time-out, or after `GIVE_UP_S` without an actor."""
         ends = set()
         for name, table in self._tables.items():
             run = self.runs[name]
@@ -56,7 +57,11 @@ class Parts:
         return ends
 
     def note(self, event: str, time_s: float, *, is_forced: bool = False) -> None:
-        """An event happens; `is_forced` if its condition does not hold. A part whose `end` comes first never begins."""
+        """Take note that `event` happens now.
+
+        `is_forced` says that it happens although its condition does not hold. A part whose `end` has happened before
+        its `begin` never begins.
+        """
         self._happened.add(event)
         for name, table in self._tables.items():
             run = self.runs[name]

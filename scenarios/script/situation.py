@@ -14,9 +14,9 @@ EGO = "ego"
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """A road user, the ego among them: the pose of its middle, its velocity over ground, and its size.
+    """A road user, which may be the ego: the pose of its middle, its velocity over ground (map frame), and its size.
 
-    `actor` is its name in the script; None where it has none.
+    `actor` is its name in the script; None for road users of no script.
     """
 
     pose: Pose2D
@@ -28,10 +28,13 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """One tick. `time_s` is that since the drive began, `route_m` how far the ego has come on its route.
+    """What the event engine knows at one tick; times count from the start of the drive.
 
-    `actors` are those that are there now, the ego among them; `fired_s` tells when each event happened. `bodies` are
-    all road users, also those of no script, and `hit` the names of the actors that the ego touched in this tick.
+    * `route_m`: the ego's arc length on its route.
+    * `actors`: by name, the script's actors that exist now, and the ego.
+    * `fired_s`: the time of each event that has happened, by name.
+    * `bodies`: all road users, including those of no script.
+    * `hit`: names of the actors that the ego touched in this tick.
     """
 
     time_s: float
@@ -48,7 +51,7 @@ class Situation:
 
 
 def distance_m(one: Pose2D, other: Pose2D) -> float:
-    """Straight distance between the middles."""
+    """Straight distance between two poses, m."""
     return math.hypot(one.x_m - other.x_m, one.y_m - other.y_m)
 
 

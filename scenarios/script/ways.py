@@ -1,4 +1,4 @@
-"""The ways of a script's actors: along lanes, from one lane to the next, and straight from place to place."""
+"""The paths ("ways") of a script's actors: along lanes, from one lane to the next, and straight between places."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ ALONG_MAX_RAD = np.pi / 3
 
 
 BETWEEN_MAX_M = 5000.0
-"""Ways from place to place along the lanes are looked for up to this length."""
+"""Longest path along lanes that is searched between two places."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneWay:
-    """A way along lanes; `is_junction` (N,) says which points of `curve` lie in junctions."""
+    """A path along lanes; `is_junction` (N,) bool says which of the N points of `curve` lie in junctions."""
 
     curve: Curve
     is_junction: NDArray[np.bool_]
@@ -158,7 +158,7 @@ def ahead(pose: Pose2D, distance_m: float, turn_rad: float) -> Curve:
 
 
 def _from(curve: Curve, s_m: float, distance_m: float) -> Curve:
-    """The part of a curve from `s_m` on, of at most `distance_m` and at least two points."""
+    """The part of a curve that begins at `s_m`, at most `distance_m` long, with at least two points."""
     end_m = min(s_m + max(distance_m, STEP_M), max(curve.length_m, s_m + STEP_M))
     x, y, _ = curve.pose_at(np.append(np.arange(s_m, end_m, STEP_M), end_m))
     return Curve.through(x, y)

@@ -1,4 +1,4 @@
-"""How fast a vehicle may drive on its way so that it can still stop behind whatever is on it."""
+"""The speed at which a vehicle can still stop behind any road user on its path."""
 
 from __future__ import annotations
 
@@ -9,18 +9,21 @@ from av_core.types import Pose2D
 from scenarios.script.situation import Body, Situation
 
 LOOK_M = 80.0
-"""Bodies on the next so many metres of the way count."""
+"""Distance ahead within which road users on the path count."""
 
 BRAKING_MPS2 = 5.0
 GAP_M = 2.5
-"""Distance that is left to a body on the way."""
+"""Distance that a stopped vehicle leaves to the road user ahead."""
 
 HALF_LENGTH_M, HALF_WIDTH_M = 2.4, 1.0
-"""Half the size of the vehicle itself: that of a car."""
+"""Half the length and width that the vehicle itself is assumed to have: those of a car."""
 
 
 def free_speed_mps(name: str, way: Curve, s_m: float, pose: Pose2D, now: Situation) -> float:
-    """The speed of the car `name` that is `s_m` along `way`, at `pose`; inf where nothing is ahead."""
+    """The highest speed, m/s, at which the car `name` can still stop behind all road users on its path `way`.
+
+    The car is at `pose`, `s_m` along the path. The speed is inf if nothing is ahead.
+    """
     others = [body for body in now.bodies if body.actor != name]
     part = way.part(way.rows_between(s_m, s_m + LOOK_M))
     return min((_behind_mps(part, s_m, body) for body in others if _is_near(body, pose)), default=math.inf)
@@ -31,7 +34,7 @@ def _is_near(body: Body, pose: Pose2D) -> bool:
 
 
 def _behind_mps(part: Curve, s_m: float, body: Body) -> float:
-    """The speed that allows to stop behind a body; inf where it is not on the way ahead."""
+    """The highest speed, m/s, at which the car can still stop behind `body`; inf if the body is not on the path."""
     here = part.project(body.pose.x_m, body.pose.y_m, follow_bend=False)
     turn = body.pose.yaw_rad - float(here.yaw_rad)
     cos, sin = math.cos(turn), math.sin(turn)

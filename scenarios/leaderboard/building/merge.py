@@ -1,4 +1,4 @@
-"""Puts the scripts of several scenarios together into one, in which each keeps its own names."""
+"""Merges the scripts of several scenarios into one script; prefixes keep their names apart."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ from typing import Any
 from scenarios.script.model import Script
 
 NAME_MAX = 60
-"""Longest prefix that is made of a scenario's name."""
+"""Largest length of the prefix that is made of a scenario's name, in characters."""
 
 PROP = "static."
-"""How the blueprints begin of actors without which a scenario can be played."""
+"""Prefix of the blueprints of props. A scenario can be played without its props, but not without its other actors."""
 
 _WORDS = {"type", "blueprint", "blueprints", "colour", "to", "door", "state", "ids"}
-"""Keys of a script whose values are words, never the names of actors, flows or events."""
+"""Keys of a script whose values must not be renamed: they never name actors, flows or events."""
 
 _DO_MAX = 50
-"""Most actions of an event."""
+"""Largest number of actions in one event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The script of one scenario. With `near`, a condition, its actors come and its flows start when that holds."""
+    """The script of one scenario.
+
+    `near` is a condition: when it holds, the actors are spawned and the flows start. Without it they do so at once.
+    """
 
     name: str
     script: Script
@@ -32,7 +35,7 @@ class Prepared:
 
 
 def merged(parts: Sequence[Prepared]) -> dict[str, Any]:
-    """One script of all, as YAML would write it: each name gets the name of its scenario before it."""
+    """One script of all `parts`, in the form that YAML has; each name gets its scenario's name as a prefix."""
     whole: dict[str, Any] = {"actors": {}, "flows": {}, "events": [], "parts": {}}
     taken: set[str] = set()
     for part in parts:
@@ -54,7 +57,7 @@ def merged(parts: Sequence[Prepared]) -> dict[str, Any]:
 
 
 def _prefix(name: str, taken: set[str]) -> str:
-    """The scenario's name as a name in a script, different from all in `taken`, to which it is added."""
+    """A prefix made of the scenario's name, different from all in `taken`; adds it to `taken`."""
     plain = re.sub(r"\W", "_", name, flags=re.ASCII)[:NAME_MAX]
     plain = plain if re.match(r"[A-Za-z_]", plain) else f"_{plain}"
     found, number = plain, 2
@@ -65,7 +68,7 @@ def _prefix(name: str, taken: set[str]) -> str:
 
 
 def _make_wait(script: dict[str, Any], near: dict[str, Any]) -> None:
-    """Let actors and flows that are there from the start come by an event of their own."""
+    """Change `script` in place: an event with the condition `near` now spawns its actors and starts its flows."""
     actions = []
     for name, actor in script.get("actors", {}).items():
         if not actor.get("waits"):
@@ -82,7 +85,7 @@ def _make_wait(script: dict[str, Any], near: dict[str, Any]) -> None:
 
 
 def _renamed(value: Any, names: dict[str, str], key: str = "") -> Any:
-    """The same value with other names, both as keys and where they are referred to."""
+    """`value` with the `names` replaced, both where they are defined (keys) and where they are used (values)."""
     if isinstance(value, dict):
         return {names.get(inner, inner) if key in ("actors", "flows") else inner: _renamed(entry, names, inner)
                 for inner, entry in value.items()}  # fmt: skip

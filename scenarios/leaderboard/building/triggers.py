@@ -12,7 +12,7 @@ from scenarios.leaderboard.lint_road import LaneCentres
 from scenarios.leaderboard.routes import Trigger
 
 CHANGING_M = 4.0
-"""A trigger on a lane that the route is just leaving may be so far from the route."""
+"""Largest distance from the route of a trigger on a lane that the route is just leaving."""
 
 
 class Triggers:
@@ -23,11 +23,11 @@ class Triggers:
         self._centres = LaneCentres(route, graph)
 
     def off_route(self, trigger: Trigger) -> str:
-        """What puts the trigger off the route; empty where it is on it."""
+        """The reason why the trigger is off the route, in words; empty if it is on the route."""
         return self._centres.off_route(trigger)
 
     def place_m(self, trigger: Trigger) -> float:
-        """Distance along the route of a trigger that is on it; where the route comes twice, the first time."""
+        """Distance along the route of a trigger on the route; if the route passes it twice, that of the first time."""
         curve = self._route.curve
         x, y = (float(value) for value in carla_to_map_points((trigger.x_m, trigger.y_m)))
         away_m = np.hypot(curve.x_m - x, curve.y_m - y)

@@ -35,15 +35,19 @@ OFF_CENTRE_S_PER_M = 3.0
 """Cost of a candidate for each metre that its lane's centre is farther away than the nearest one."""
 
 SAME_M = 0.5
-"""Waypoints so near to each other are one."""
+"""Two waypoints nearer to each other than this count as one."""
 
-WIDE_M, WIDE_SHARE = 120.0, 2.0
-"""Between waypoints the way stays within this distance of the second, plus this share of the distance between them."""
+WIDE_M = 120.0
+"""Between two waypoints, only lanes near the second one are searched: within this distance of it, plus `WIDE_SHARE`
+times the straight distance between the two."""
+
+WIDE_SHARE = 2.0
+"""See `WIDE_M`."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Best:
-    """The cheapest way to a candidate: its cost, and the candidate before it."""
+    """The cheapest path to a candidate: its cost, and the index of the candidate of the waypoint before."""
 
     cost_s: float
     before: int

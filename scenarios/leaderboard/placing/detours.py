@@ -8,10 +8,10 @@ from av_core.types import LaneKey
 from scenarios.leaderboard.placing.roads import RoadView
 
 EDGE_M = 1.0
-"""A place so near behind a junction lies on the lanes inside the junction too."""
+"""A place within this distance behind a junction also lies on the lanes inside the junction."""
 
 MARGIN = 1.1
-"""A way counts as no longer than another up to this factor, since planners count steps of 2 m instead of metres."""
+"""A path up to this factor longer counts as equally long, because planners count steps of 2 m, not metres."""
 
 
 def may_miss(view: RoadView, first: LaneKey, s_m: float, goal: LaneKey) -> bool:

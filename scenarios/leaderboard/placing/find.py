@@ -31,17 +31,17 @@ from scenarios.leaderboard.placing.verify import Placed, route_of, verified
 from scenarios.leaderboard.routes import LeaderboardRoute
 
 POOL = 40
-"""Candidates among which the places are chosen."""
+"""Largest number of candidates from which the places are chosen."""
 
 APART_MIN_M = 30.0
-"""Triggers of two places of a type are at least so far apart."""
+"""Least distance between the triggers of two places of one type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The places of a type on a map: routes with their planned lengths.
+    """The places that were found for a scenario type on a map: routes with their planned lengths.
 
-    `refusal` says why there are none, and `lacks` what the map lacks; both are empty where there is one or more.
+    If there is none, `refusal` is a sentence that says why, and `lacks` names what the map lacks; else both are empty.
     """
 
     type_name: str
@@ -89,7 +89,7 @@ def find_places(type_name: str, graph: LaneGraph, seed: int, count: int) -> Plac
 
 
 def _draw(options: Iterator[Option], missing: Counter[Missing]) -> list[Candidate]:
-    """The next candidates, at most `POOL`; counts in `missing` what the others miss."""
+    """The next candidates, at most `POOL`; adds to `missing` the needs that the other options fail."""
     pool: list[Candidate] = []
     for option in options:
         if isinstance(option, Missing):
@@ -133,9 +133,10 @@ _WHERE = {StretchNeeds: "road", ChangeNeeds: "road", JunctionNeeds: "junction", 
 
 
 def _refusal(type_name: str, map_name: str, missing: Counter[Missing], wrong: Counter[str]) -> tuple[str, str]:
-    """What the map lacks, and a sentence about it.
+    """(what the map lacks, a sentence about it).
 
-    It lacks the need that the places that came closest fail; or there are places, but something is wrong with them.
+    The map lacks the need that its best places fail. If places fulfil all needs, but `wrong` was found with them, the
+    sentence names that.
     """
     if wrong:
         found = wrong.most_common(1)[0][0]

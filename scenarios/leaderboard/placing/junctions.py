@@ -15,11 +15,11 @@ from scenarios.leaderboard.placing.ways import Way, way_along
 
 BEFORE_M = 50.0
 BEFORE_MIN_M = 20.0
-"""Length of the route before the trigger, and the least where the road has no more."""
+"""Usual length of the route before the trigger, and its least length where the road is shorter."""
 
 
 def junction_places(view: RoadView, needs: JunctionNeeds, rng: np.random.Generator) -> Iterator[Option]:
-    """Places in random order, and for all others what they miss."""
+    """All options of the map in random order: a `Candidate`, or a `Missing` that says which need it fails."""
     junctions = Junctions(view)
     movements = [(number, m) for number, found in junctions.of_junction.items() for m in found]
     for number in rng.permutation(len(movements)).tolist():

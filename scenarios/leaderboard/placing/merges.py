@@ -15,20 +15,23 @@ from scenarios.leaderboard.placing.stretches import Run
 from scenarios.leaderboard.placing.ways import Piece, Way, way_along
 
 TRIGGER_M = 50.0
-"""From the trigger to the place where the entry leads into the road."""
+"""Distance from the trigger to the place where the entry leads into the road."""
 
 EXIT_TRIGGER_M = 170.0
-"""From the trigger to the exit, before which the ego crosses the stream."""
+"""Distance from the trigger to the exit; between the two the ego crosses the stream."""
 
 BEFORE_M, AFTER_M = 50.0, 110.0
 STREAM_BEFORE_M, STREAM_AFTER_M = 90.0, 80.0
 RAMP_MIN_M = 40.0
-CUT_IN_TRIGGER_M, CUT_IN_BEFORE_M = 90.0, 70.0
-"""From the ego's trigger, and from the start of the car that cuts in, to the end of the slip road."""
+CUT_IN_TRIGGER_M = 90.0
+"""Distance from the ego's trigger to the end of the slip road."""
+
+CUT_IN_BEFORE_M = 70.0
+"""Distance from the start of the car that cuts in to the end of the slip road."""
 
 
 def merge_places(view: RoadView, needs: MergeNeeds, rng: np.random.Generator) -> Iterator[Option]:
-    """Places in random order, and for all others what they miss."""
+    """All options of the map in random order: a `Candidate`, or a `Missing` that says which need it fails."""
     junctions = Junctions(view)
     place = _FINDERS[needs.merge]
     movements = [m for found in junctions.of_junction.values() for m in found]
@@ -132,7 +135,7 @@ _FINDERS: dict[Merge, Callable[[Junctions, Movement, MergeNeeds], Option]] = {
 }
 
 
-# ---------------------------------------------------------------- parts of them
+# ---------------------------------------------------------------- helpers
 
 
 def _rivals(junctions: Junctions, ego: Movement) -> list[Movement]:

@@ -1,4 +1,4 @@
-"""The movements of a map's junctions: from which arm they come, how they turn, which of them meet."""
+"""The movements of a map's junctions: the arm that each comes from, its turn, and which movements cross."""
 
 from __future__ import annotations
 
@@ -17,12 +17,15 @@ TURN_DEG = (50.0, 130.0)
 """A turn changes the heading by an angle in this range."""
 
 CROSSING_M = 1.5
-"""Two ways cross that come as close."""
+"""Two movements cross if they come closer to each other than this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Movement:
-    """A way through a junction: from the lane `entry`, on `inside`, to the lane `exit`; `turn` None for odd angles."""
+    """A path through a junction: from the lane `entry`, on the lane `inside`, to the lane `exit`.
+
+    `turn` is None if the change of heading is neither that of a turn nor straight on.
+    """
 
     entry: LaneKey
     inside: LaneKey
@@ -86,7 +89,7 @@ def _turn(view: RoadView, entry: LaneKey, exit_key: LaneKey) -> Turn | None:
 
 
 def _side(angle_deg: float) -> str:
-    """The side that traffic comes from whose heading differs by an angle from the ego's."""
+    """The side from which traffic comes: `angle_deg` is its heading relative to the ego's."""
     if abs(angle_deg) > 140.0:
         return "opposite"
     if abs(angle_deg) < 40.0:

@@ -55,14 +55,15 @@ class Stream(str, Enum):
 class StretchNeeds:
     """A stretch of road without junctions.
 
-    * `distances_m`: from the trigger to the obstacle, the first that fits is taken; empty where the type has none, and
-      then `at_m` is that distance.
-    * `clear_m`: the stretch around the obstacle that is free of junctions and has all of `beside`.
+    * `distances_m`: distances from the trigger to the obstacle to try, in this order; the first that fits is taken.
+      Empty for a type without this parameter; its distance is `at_m`.
+    * `clear_m`: start and end, relative to the obstacle, of the stretch that must be free of junctions and must have
+      all of `beside`.
     * `before_m`, `after_m`: least length of the route before the trigger and after the obstacle.
-    * `bend_deg`: least change of heading from the trigger to the obstacle; where it is 0, the road is nearly straight.
-    * `limit_max_kmh`: highest speed limit, as cars park in towns.
-    * `is_behind`: `distances_m` count backwards, along the route, to where a vehicle comes from.
-    * `has_sign`: a sign stands at the trigger, beyond the lanes on the obstacle's side; no oncoming lane is there.
+    * `bend_deg`: least change of heading from the trigger to the obstacle; 0 demands a nearly straight road.
+    * `limit_max_kmh`: highest allowed speed limit, for types whose cars are parked, which happens in towns.
+    * `is_behind`: `distances_m` count backwards along the route, to the place where a vehicle starts behind the ego.
+    * `has_sign`: a sign stands at the trigger, outside the lanes on the obstacle's side. No oncoming lane may be there.
     """
 
     clear_m: tuple[float, float]
@@ -103,11 +104,13 @@ class ChangeNeeds:
 class JunctionNeeds:
     """A junction where at least three roads lead in.
 
-    * `trigger_m`: from the trigger to the junction; `after_m`: length of the route behind it.
+    * `trigger_m`: distance from the trigger to the junction.
+    * `after_m`: length of the route behind the junction.
     * `arms`: number of roads that lead in; None for three or more.
-    * `limit_kmh`: least speed limit of the road that the stream is on.
-    * `pavement_before`, `pavement_after`: a pavement on the right of the ego's lane before or behind the junction.
-    * `has_flow_points`: the type's parameters are the ends of the stream.
+    * `limit_kmh`: least speed limit of the stream's road.
+    * `pavement_before`, `pavement_after`: whether there must be a pavement on the right of the ego's lane, before or
+      behind the junction.
+    * `has_flow_points`: the type has the start and the end of the stream as parameters.
     """
 
     turns: tuple[Turn, ...]
@@ -162,7 +165,7 @@ Needs = StretchNeeds | ChangeNeeds | JunctionNeeds | MergeNeeds
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A place that offers what a type needs: the ego's way, the trigger's distance on it, the type's parameters."""
+    """A place that fulfils all needs of a type: the ego's path, the trigger's distance on it, the type's parameters."""
 
     way: Way
     trigger_m: float
@@ -171,7 +174,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """The need that a place fails: its number in the `words` of the type's needs."""
+    """The first need that a place fails, as its index in the `words` of the type's needs."""
 
     number: int
 

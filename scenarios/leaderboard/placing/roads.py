@@ -13,11 +13,11 @@ WIDTH_MIN_M = 2.5
 """A lane that is narrower here is no lane to drive on."""
 
 SAME_PLACE_M = 1.5
-"""A neighbour's edge is at most so far from the lane's own edge."""
+"""Largest distance between a lane's edge and the edge of its neighbour."""
 
 
 class RoadView:
-    """Questions about the roads of one map. Sides are 1.0 for left and -1.0 for right, seen in the lane's direction."""
+    """Answers questions about the roads of one map; a `side` is 1.0 for the left and -1.0 for the right of a lane."""
 
     def __init__(self, graph: LaneGraph) -> None:
         self.graph = graph
@@ -85,7 +85,7 @@ class RoadView:
         return any(lane.kind in (SideKind.PARKING, SideKind.SHOULDER) and width >= width_min_m for lane, width in found)
 
     def is_edge(self, key: LaneKey, s_m: float, side: float) -> bool:
-        """Whether no oncoming lane lies directly beyond the lanes of the same direction."""
+        """Whether the road ends on this side: no oncoming lane follows the lanes of the same direction."""
         while (found := self.same_way_beside(key, s_m, side)) is not None:
             key, s_m = found
         return self.beside(key, s_m, side) is None
@@ -121,7 +121,7 @@ class RoadView:
 
     @cached_property
     def runs(self) -> list[tuple[LaneKey, ...]]:
-        """The lanes outside junctions, in rows of lanes that follow one another without a choice."""
+        """The lanes outside junctions as chains: each lane of a chain is the only successor of the one before."""
         followers = {key: self._only_successor(key) for key, lane in self.lanes.items() if not lane.is_junction}
         followed = {key for key in followers.values() if key is not None}
         rows, seen = [], set()

@@ -15,17 +15,22 @@ from scenarios.leaderboard.placing.roads import RoadView
 from scenarios.leaderboard.routes import Location
 
 ARM_MIN_M = 25.0
-"""The stream's arm is at least so long."""
+"""Least length of the lane on which a stream comes to the junction."""
 
-STREAM_BEFORE_M, STREAM_AFTER_M = 70.0, 50.0
-"""A stream begins and ends so far from the junction, where its roads are as long."""
+STREAM_BEFORE_M = 70.0
+"""Distance before the junction at which a stream starts, if its road is long enough."""
+
+STREAM_AFTER_M = 50.0
+"""Distance behind the junction at which a stream ends, if its road is long enough."""
 
 BICYCLES_BEFORE_M = 45.0
 BICYCLE_MPS = 5.0
 
 SPEEDS_MPS = (6.0, 20.0)
+"""Smallest and largest speed of a stream."""
+
 SPEED_RATIO = 0.8
-"""Speed of a stream as a fraction of the speed limit, within `SPEEDS_MPS`."""
+"""Speed of a stream as a fraction of the speed limit, before it is clipped to `SPEEDS_MPS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +43,7 @@ class Met:
 
 
 def streams(junctions: Junctions, junction_id: int, ego: Movement, stream: Stream) -> list[Met]:
-    """All traffic of this kind that an ego meets on its movement."""
+    """All traffic of the kind `stream` that the movement `ego` meets in the junction."""
     if stream is Stream.BICYCLES:
         return [Met(bicycles=place) for place in _bicycle_lanes(junctions.view, ego)]
     if stream is Stream.OPPOSITE_TURN:
@@ -66,7 +71,7 @@ def streams(junctions: Junctions, junction_id: int, ego: Movement, stream: Strea
 
 
 def stream_values(view: RoadView, needs: JunctionNeeds, met: Met) -> Iterator[tuple[str, Value]]:
-    """The parameters of the type that follow from the traffic."""
+    """The scenario's parameters, as (name, value), that describe the traffic `met`."""
     if met.bicycles is not None:
         yield "start_actor_flow", met.bicycles
         yield "flow_speed", BICYCLE_MPS
@@ -104,7 +109,7 @@ def place_along(view: RoadView, key: LaneKey, ahead_m: float) -> Location:
 
 
 def _bicycle_lanes(view: RoadView, ego: Movement) -> Iterator[Location]:
-    """Where to start on the bicycle lanes whose way through the junction crosses the ego's."""
+    """The places to start on each bicycle lane whose path through the junction crosses the ego's."""
     own = view.lanes[ego.inside].points[:, :2]
     bicycle = {key: lane for key, lane in view.graph.side_lanes.items() if lane.kind is SideKind.BICYCLE}
     for lane in bicycle.values():

@@ -18,19 +18,28 @@ BEFORE_M = 50.0
 """Length of the route before the trigger, where there is room."""
 
 STRAIGHT_MAX_DEG = 25.0
+"""Largest change of heading on a stretch that counts as straight."""
+
 PARKING_MIN_M = 1.9
 SPAWN_ROOM_M = 20.0
-"""Distance between the ego's first place and that of a vehicle that comes from behind: both are spawned at once."""
+"""Distance between the start of the ego and that of a vehicle that comes from behind; both are spawned at once."""
 
 CHANGES = 3
-"""Number of lane changes of a route with several."""
+"""Number of lane changes on a route with several."""
 
-CHANGE_M, CHANGE_S, CHANGE_ROOM_M = 60.0, 3.0, 15.0
-"""Least distance between them, and at higher limits the distance driven in a time, up to 70 m, and some room."""
+CHANGE_M = 60.0
+"""Least distance between two lane changes."""
+
+CHANGE_S = 3.0
+"""At high speed limits two lane changes are farther apart: by the distance driven at the limit in this time (70 m at
+most), plus `CHANGE_ROOM_M`."""
+
+CHANGE_ROOM_M = 15.0
+"""See `CHANGE_S`."""
 
 
 class Run:
-    """Lanes in a row without a junction, measured from the start of the first."""
+    """A chain of lanes without a junction; distances count from the start of the first lane."""
 
     def __init__(self, view: RoadView, keys: tuple[LaneKey, ...]) -> None:
         self.view, self.keys = view, keys
@@ -43,7 +52,7 @@ class Run:
         return self.keys[number], run_m - start_m
 
     def turn_deg(self, from_m: float, to_m: float) -> float:
-        """Largest change of heading along a part, without its sign."""
+        """Difference between the largest and the smallest heading on the part from `from_m` to `to_m`, degrees."""
         steps = np.linspace(from_m, to_m, max(2, int((to_m - from_m) / STEP_M) + 1))
         yaw_rad = np.unwrap([self.view.pose(*self.at(float(s))).yaw_rad for s in steps])
         return float(np.degrees(np.ptp(yaw_rad)))
@@ -54,7 +63,7 @@ class Run:
 
 
 def stretches(view: RoadView, needs: StretchNeeds, rng: np.random.Generator) -> Iterator[Option]:
-    """Places in random order, and for all others what they miss."""
+    """All options of the map in random order: a `Candidate`, or a `Missing` that says which need it fails."""
     runs = [Run(view, keys) for keys in view.runs]
     places = [(run, float(s)) for run in runs for s in np.arange(0.0, run.length_m, STEP_M)]
     for number in rng.permutation(len(places)).tolist():
@@ -63,7 +72,7 @@ def stretches(view: RoadView, needs: StretchNeeds, rng: np.random.Generator) -> 
 
 
 def _best(run: Run, trigger_m: float, needs: StretchNeeds) -> Option:
-    """The place with the first distance that fits; otherwise what the closest distance misses."""
+    """The candidate with the first distance that fits; else the `Missing` of the distance that comes closest."""
     closest = Missing(0)
     for distance_m in needs.distances_m or (needs.at_m,):
         option = _place(run, trigger_m, distance_m, needs)
@@ -104,7 +113,7 @@ def _place(run: Run, trigger_m: float, distance_m: float, needs: StretchNeeds) -
 def _directions(
     view: RoadView, run: Run, part_m: tuple[float, float], trigger_m: float, needs: StretchNeeds
 ) -> dict[Beside, str]:
-    """For each thing that has to lie beside the lane, the scenario's direction with which it does, "" for none."""
+    """For each of `needs.beside`, the side ("left" or "right") on which the road has it; "" if on neither side."""
     steps = np.linspace(*part_m, int((part_m[1] - part_m[0]) / STEP_M) + 2)
     places = [run.at(float(s)) for s in steps]
     found = {}
@@ -119,7 +128,7 @@ def _directions(
 
 
 def _has(view: RoadView, places: list[tuple[LaneKey, float]], beside: Beside, side: float) -> bool:
-    """Whether all places have it, for a scenario whose direction is `side`."""
+    """Whether all `places` have `beside`, for a scenario whose direction is `side`."""
     if beside is Beside.ONCOMING:  # the obstacle stands on the right
         return side < 0.0 and all(
             view.same_way_beside(*at, 1.0) is None and view.oncoming_beside(*at) is not None for at in places

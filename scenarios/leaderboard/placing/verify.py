@@ -19,12 +19,12 @@ from scenarios.leaderboard.routes import LeaderboardRoute, ParameterValue, Scena
 from scenarios.leaderboard.types import TYPES
 
 LENGTH_TOLERANCE_M = 25.0
-"""The planned route may be so much longer or shorter than the way that was found."""
+"""Largest difference between the length of the planned route and that of the path that was found."""
 
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A route with one scenario, and the length of the way that is planned for it."""
+    """A route with one scenario, and the length of the planned route."""
 
     route: LeaderboardRoute
     length_m: float
@@ -47,10 +47,10 @@ def route_of(view: RoadView, type_name: str, candidate: Candidate, number: int) 
 
 
 def verified(graph: LaneGraph, route: LeaderboardRoute, length_m: float) -> Placed | str:
-    """The route with its planned length, or what is wrong with it.
+    """The route with its planned length, or a sentence that says what is wrong with it.
 
-    It is wrong where the lint would report something, the planned way is another one, or the drive would leave the
-    scenario out.
+    It is wrong if the lint reports a problem, if the planned route differs from the path that was found (`length_m`
+    long), or if the drive would leave the scenario out.
     """
     (scenario,) = route.scenarios
     for problem in (*placement_problems(route), *scenario_problems(scenario), *road_problems(route, graph)):

@@ -10,7 +10,7 @@ from scenarios.leaderboard.placing.detours import may_miss
 from scenarios.leaderboard.placing.roads import RoadView
 
 JUNCTION_CLEAR_M = 8.0
-"""A waypoint lies at least so far behind a junction, where it can."""
+"""Distance behind a junction at which a waypoint is placed, if the lane is long enough."""
 
 PIECES_MAX = 60
 
@@ -30,7 +30,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """Pieces of lanes in a row; where two lie side by side, the ego changes lanes from one to the other."""
+    """The ego's path: a chain of lane pieces. Between two pieces that lie side by side the ego changes lanes."""
 
     pieces: tuple[Piece, ...]
 
@@ -50,9 +50,10 @@ class Way:
         return view.pose(*self.at(way_m))
 
     def waypoints(self, view: RoadView, trigger_m: float) -> Iterator[tuple[LaneKey, float]]:
-        """Lanes and arc lengths that lead a planner along the way: its ends, behind junctions, after lane changes.
+        """Waypoints, as lanes and arc lengths, that lead a planner along this path.
 
-        The trigger is one, too, where a planner could miss the first lane on its way to the next of these.
+        They are its two ends, and places behind junctions and after lane changes. The trigger is added where a planner
+        could miss the first lane on the path to the next waypoint.
         """
         first, *further = self._guides(view)
         yield first
@@ -76,10 +77,10 @@ class Way:
 def way_along(
     view: RoadView, row: Iterable[LaneKey], at_s_m: float, back_m: float, ahead_m: float
 ) -> tuple[Way, float] | None:
-    """The way through the lanes of `row`, straight on beyond them, around the place `at_s_m` of the first lane.
+    """(the path through the lanes of `row`, the distance along it of the place `at_s_m` on the first lane).
 
-    It begins `back_m` before that place and ends `ahead_m` after it, at the ends of dead ends sooner. Returns it with
-    the place's distance along it. None where there is no lane outside junctions at either end.
+    The path begins `back_m` before that place and ends `ahead_m` after it; it is shorter where the road ends. Beyond
+    the lanes of `row` it goes straight on. None if one of its ends would have no lane outside junctions.
     """
     lanes = list(row)
     first = view.lanes[lanes[0]]
@@ -108,7 +109,7 @@ def way_along(
 
 
 def _ends_on_roads(view: RoadView, pieces: list[Piece], trigger_m: float, key: LaneKey) -> tuple[Way, float] | None:
-    """The way without pieces inside junctions at its ends."""
+    """The path without the pieces inside junctions at its two ends."""
     while pieces and view.lanes[pieces[0].lane].is_junction:
         trigger_m -= pieces.pop(0).length_m
     while pieces and view.lanes[pieces[-1].lane].is_junction:

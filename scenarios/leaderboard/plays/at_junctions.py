@@ -33,8 +33,14 @@ from scenarios.script.cycle_ways import cycle_way
 GROUP = ((0.4, 1.5), (1.0, 2.5), (1.6, 0.5))
 """Where the walkers of a group stand: ahead of and to the right of the first place on the pavement, m."""
 
-GROUP_WAITS_S, GROUP_MPS, GROUP_WALKS = (0.0, 1.5), (1.3, 2.0), 2.3
-"""Ranges of waiting time and speed, and the walk as a multiple of the way to the ego's lane."""
+GROUP_WAITS_S = (0.0, 1.5)
+"""Smallest and largest waiting time of a walker of a group."""
+
+GROUP_MPS = (1.3, 2.0)
+"""Smallest and largest speed of a walker of a group."""
+
+GROUP_WALKS = 2.3
+"""Length of the walk of a group, as a multiple of the distance to the middle of the ego's lane."""
 
 GROUP_BEFORE_S, GROUP_CLOSE_M, BEFORE_JUNCTION_M = 3.5, 12.0, 0.5
 
@@ -44,11 +50,11 @@ WALKER_M, WALKER_BEFORE_S = 0.5, 2.2
 
 CYCLISTS = ("vehicle.bh.crossbike", "vehicle.diamondback.century", "vehicle.gazelle.omafiets")
 CYCLISTS_END_M = 40.0
-"""A stream of cyclists ends so far behind the junction."""
+"""Distance behind the junction at which a stream of cyclists ends."""
 
 
 def group(site: Site, values: Values) -> Play:
-    """Three walkers cross before the junction, one shortly after another. Each is gone when it has walked its way."""
+    """Three walkers cross before the junction, one shortly after another. Each is removed at the end of its walk."""
     at, rng = site.junction.entry_m - BEFORE_JUNCTION_M, site.rng
     pavement_m = site.pavement_m(at, -1.0)
     actors: dict[str, Any] = {}
@@ -82,7 +88,7 @@ def cyclist(site: Site, values: Values) -> Play:
 
 
 def walker(site: Site, values: Values) -> Play:
-    """A walker crosses right behind the junction: after a left turn from the right, else from the left."""
+    """A walker crosses right behind the junction: from the right if the ego turns left there, else from the left."""
     at = site.junction.exit_m + WALKER_M
     side = -1.0 if site.junction.turn_rad > 0.0 else 1.0
     offset = site.pavement_m(at, side)
@@ -91,7 +97,7 @@ def walker(site: Site, values: Values) -> Play:
 
 
 def bicycles(site: Site, values: Values) -> Play:
-    """The ego turns across a lane on which cyclists ride who give way to nobody."""
+    """The ego turns across a bicycle lane; the cyclists on it give way to nobody."""
     way = cycle_way(site.graph, pose_of(values["start_actor_flow"]), "start_actor_flow")
     inside = np.flatnonzero(way.is_junction)
     behind = np.flatnonzero(~way.is_junction[inside[0] :]) if len(inside) else inside
@@ -118,7 +124,7 @@ def bicycles(site: Site, values: Values) -> Play:
 
 
 def _crosses(site: Site, at_m: float, who: dict[str, Any], distance_m: float, before_s: float) -> Play:
-    """Someone crosses the road just before the ego comes, and is gone then; the ego drives on."""
+    """Someone crosses the road just before the ego comes, and is removed afterwards; the ego drives on."""
     soon = since(BEGIN, soon_at({"place": site.place(at_m)}, before_s, CLOSE_M))
     walk = _cross("crossing", ACROSS_MPS, distance_m)
     crossed = {"after": {"event": "cross", "delay_s": distance_m / ACROSS_MPS}}

@@ -27,8 +27,14 @@ from scenarios.leaderboard.plays.site import Site, on_map
 
 BLOCKER_M, BLOCKER_NEAR_M, BLOCKER_S = 5.0, 13.0, 10.0
 
-INVADED_BEYOND_M, INVADER_GAP_M, INVADER_HALF_M = 30.0, 40.0, 0.7
-"""The oncoming cars start so far behind the stretch, follow each other at this distance, and count as half so wide."""
+INVADED_BEYOND_M = 30.0
+"""Distance behind the end of the stretch at which the oncoming cars start."""
+
+INVADER_GAP_M = 40.0
+"""Distance between two oncoming cars."""
+
+INVADER_HALF_M = 0.7
+"""Half the width of an oncoming car, as the original counts it."""
 
 CONES_FROM_M, CONES_EVERY_M, CONES_SHARE = 10.0, 5.0, 0.8
 INVADED_WITHIN_M = 50.0
@@ -38,7 +44,7 @@ HURRY_NEAR_M, HURRY_S, HURRY_PAST_M = 50.0, 10.0, 50.0
 
 
 def behind_the_turn(site: Site, values: Values) -> Play:
-    """A car stands behind the junction, and is gone 10 s after the ego has come near."""
+    """A car stands behind the junction, and is removed 10 s after the ego has come near."""
     actors = {
         "blocker": {
             "blueprint": "vehicle.nissan.patrol",
@@ -56,7 +62,7 @@ def behind_the_turn(site: Site, values: Values) -> Play:
 
 
 def invading(site: Site, values: Values) -> Play:
-    """Cars come towards the ego beside a row of cones on their lane, and partly on the ego's."""
+    """Oncoming cars pass a row of cones on their lane, and so drive partly on the ego's lane."""
     distance_m = values["distance"]
     far_m = distance_m + INVADED_BEYOND_M
     source, sink = site.oncoming_spot(far_m), site.oncoming_spot(0.0)
@@ -87,7 +93,7 @@ def invading(site: Site, values: Values) -> Play:
 def emergency(site: Site, values: Values) -> Play:
     """An emergency vehicle comes from behind, much faster than the ego, and brakes behind it.
 
-    As in the original, its lane has no background traffic then.
+    As in the original, the ego's lane has no background traffic meanwhile.
     """
     start = site.spot_behind(values["distance"])
     actors = {"rescue": {"blueprint": "vehicle.ford.ambulance", "place": on_map(start.pose), "waits": True}}

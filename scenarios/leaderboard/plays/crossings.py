@@ -26,19 +26,19 @@ WALK_MPS = 2.0
 WALKER = "walker.pedestrian.0015"
 
 DRIVE_ON_M = 40.0
-"""The scenario ends when the ego has driven so far after the walk."""
+"""Distance that the ego drives after the walk until the scenario ends."""
 
 CLOSE_M = 6.0
-"""A walker starts at this distance at the latest, however slow the ego is."""
+"""A walker starts at the latest when the ego is this near, however slow it is."""
 
 SECONDS_PER_5_DEG = 0.1
-"""A walk at an angle takes longer: by this time for each 5 degrees."""
+"""Time by which a walk starts earlier for each 5 degrees of its angle to the road, because it takes longer."""
 
 SPACE_M = 10.0
-"""The background traffic on the ego's lane goes up to so far behind what hides a walker."""
+"""Background traffic on the ego's lane is removed up to this distance behind the object that hides the walker."""
 
 BEHIND_M = 0.5
-"""A walker stands so far behind what hides him."""
+"""Distance of a walker behind the object that hides him."""
 
 HALF_LENGTHS_M = {
     "static.prop.vendingmachine": 0.44,
@@ -46,9 +46,10 @@ HALF_LENGTHS_M = {
     "static.prop.container": 0.97,
     "static.prop.busstoplb": 0.95,
 }
-"""Half the length of what may hide a walker, as a CARLA server reports it; of others `OTHER_HALF_M`."""
+"""Half the length of the objects that may hide a walker, by blueprint, as a CARLA server reports it."""
 
 OTHER_HALF_M = 1.0
+"""Assumed half length of all other objects."""
 
 PARKED, PARKED_HALF_M = "vehicle.nissan.patrol", 2.3
 PARKED_WALK_M = 8.0
@@ -96,9 +97,10 @@ def _crossing(
     distance_m: float,
     first: list[dict[str, Any]],
 ) -> Play:
-    """The walker goes across the road once the ego would be at `meeting_m` in `before_s`, or is very close.
+    """The script of a walker who crosses the road; `actors` are the walker and the object that hides him.
 
-    `first` is done before.
+    The walk starts when the ego would reach `meeting_m` in `before_s`, or when it is nearer than `CLOSE_M`. The walk is
+    `distance_m` long. The actions `first` are done right before it.
     """
     start_s = before_s + SECONDS_PER_5_DEG * (values["crossing_angle"] // 5.0)
     walk = {

@@ -18,10 +18,13 @@ PULL_AWAY_MPS2 = 3.5
 QUEUE_GAP_M, QUEUE_AHEAD, QUEUE_BEHIND = 11.0, 3, 2
 
 SPACE_M = 10.0
-"""The background traffic on the ego's lane goes up to so far behind the parked car."""
+"""Background traffic on the ego's lane is removed up to this distance behind the parked car."""
 
-PULL_OUT_SPACE_M, QUEUE_SPACE_M = 20.0, 30.0
-"""From the cut-in on, background traffic ahead keeps so much more distance, since a car comes between."""
+PULL_OUT_SPACE_M = 20.0
+"""Additional distance of the background traffic ahead while a parked car pulls out between it and the ego."""
+
+QUEUE_SPACE_M = 30.0
+"""The same distance for a car that turns out of a queue."""
 
 USUAL_SPACE = {"traffic_ahead": {"space_m": 0.0}}
 

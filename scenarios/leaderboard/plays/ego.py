@@ -15,15 +15,15 @@ DEBRIS_M = (14.0, 48.0, 74.0)
 DEBRIS_WITHIN_M = 2.0
 NOISE = {"throttle": {"mean": 0.03, "deviation": 0.01}, "steer": {"mean": 0.055, "deviation": 0.015}}
 LOST_M = 110.0
-"""The scenario ends so far behind its trigger."""
+"""Distance from the trigger, along the route, at which the scenario with debris ends."""
 
 STOPPED_S, GO_ON_M = 10.0, 15.0
 
 SIDE_M = 50.0
-"""The car beside the ego goes after this distance."""
+"""Distance after which the car that drives past the ego's parking place is removed."""
 
 PAST_FRONT_M = 15.0
-"""The ego has left its place when it has driven so much farther than to the car in front."""
+"""The ego has left its parking place when it is this far past the car parked in front of it."""
 
 STREAM_BEFORE_M, STREAM_AFTER_M = 80.0, 100.0
 STREAM_GAP_SHARE = 1.4

@@ -13,10 +13,10 @@ from planning import Route
 from scenarios.leaderboard.plays.lane_walk import LaneSpot, neighbour, rightmost, straightest, through
 
 SECTORS_DEG = {"left": (30.0, 135.0), "opposite": (135.0, 225.0), "right": (225.0, 330.0)}
-"""From where traffic comes: how far its heading is turned to the right of the ego's."""
+"""Sides from which traffic comes, by the angle by which its heading is turned to the right of the ego's."""
 
 STRAIGHT_RAD = 0.8
-"""A way leads straight through the junction if its heading changes by less."""
+"""A path through the junction counts as straight if its heading changes by less than this."""
 
 LIGHT_WITHIN_M = 30.0
 """A light on a lane before the junction belongs to it if its stop line is nearer to the junction than this."""
@@ -48,13 +48,13 @@ class Junction:
 
     @property
     def turn_rad(self) -> float:
-        """How much the ego turns to the left."""
+        """Change of the ego's heading through the junction, positive to the left."""
         return float(self.curve.yaw_rad[-1] - self.curve.yaw_rad[0])
 
     def entries(self, direction: str) -> list[Lane]:
-        """The lanes on which traffic comes to the junction from the ego's "left", "right" or "opposite".
+        """The lanes on which traffic comes to the junction from the ego's "left", "right" or "opposite" side.
 
-        Those of each road go from right to left. Raises RouteError where there is none.
+        The lanes of each road are ordered from right to left. Raises RouteError where there is none.
         """
         low_deg, high_deg = SECTORS_DEG[direction]
         keys = {key for lane in self.inside for key in lane.predecessors}
@@ -82,14 +82,15 @@ class Junction:
         return found
 
     def leads_straight(self, entry: Lane) -> bool:
-        """Whether a way leads straight through the junction from a lane."""
+        """Whether a path leads straight through the junction from the lane `entry`."""
         turn = float(wrap_angle(self.straight_exit(entry).curve.yaw_rad[0] - entry.curve.yaw_rad[-1]))
         return abs(turn) < STRAIGHT_RAD
 
     def crossing_exit(self, entry: Lane) -> Lane:
-        """The lane to which the way leads straight on, or, where none does, by the way nearest to the ego's.
+        """The lane straight behind the junction, as seen from `entry`.
 
-        Raises RouteError where there is none.
+        If no path leads straight on, it is the lane whose path comes nearest to the ego's. Raises RouteError where
+        there is no path at all.
         """
         if self.leads_straight(entry):
             return self.straight_exit(entry)
@@ -100,12 +101,12 @@ class Junction:
         return found
 
     def _gap_m(self, lane: Lane) -> float:
-        """Mean distance of a lane's points from the ego's way through the junction."""
+        """Mean distance of a lane's points from the ego's path through the junction."""
         x, y = lane.points[:, 0], lane.points[:, 1]
         return float(np.hypot(self.curve.x_m[:, None] - x, self.curve.y_m[:, None] - y).min(axis=0).mean())
 
     def right_exit(self, entry: Lane) -> Lane | None:
-        """The lane behind the junction to which the way farthest to the right leads."""
+        """The lane behind the junction at the end of the rightmost path from `entry`; None if no path leads on."""
         return through(self._graph, entry, rightmost)
 
     def lights_of(self, entry: Lane) -> tuple[str, ...]:
@@ -116,7 +117,7 @@ class Junction:
         return tuple(found)
 
     def other_lights(self, approaches: Iterable[str]) -> tuple[str, ...]:
-        """The lights of the junction but for some."""
+        """The lights of the junction without those in `approaches`."""
         return tuple(sorted({signal.signal_id for signal in self._lights()} - set(approaches)))
 
     def _lights(self) -> list[Signal]:
@@ -133,5 +134,5 @@ class Junction:
         return light.stop_s_m > self._graph.lanes[light.lane].length_m - LIGHT_WITHIN_M
 
     def _right_turn_deg(self, lane: Lane) -> float:
-        """How far the traffic of a lane that leads in is turned to the right of the ego, 0 to 360."""
+        """Angle, 0 to 360 degrees, by which the heading of an entry lane is turned to the right of the ego's."""
         return float(np.degrees(self._yaw_rad - lane.curve.yaw_rad[-1]) % 360.0)

@@ -31,7 +31,10 @@ class LaneSpot:
 
 
 def walk_back(graph: LaneGraph, spot: LaneSpot, distance_m: float, through_junctions: bool = False) -> LaneSpot:
-    """The place `distance_m` before another, or as far as the road goes, or goes without a junction."""
+    """The place `distance_m` before `spot`, or where the road begins if that is nearer.
+
+    Unless `through_junctions`, the walk also ends at a junction.
+    """
     lane, s_m, seen = spot.lane, spot.s_m, {spot.lane.key}
     while s_m < distance_m:
         before = [one for one in _known(graph, lane.predecessors) if one.key not in seen]
@@ -46,7 +49,7 @@ def walk_back(graph: LaneGraph, spot: LaneSpot, distance_m: float, through_junct
 
 
 def walk_ahead(graph: LaneGraph, spot: LaneSpot, distance_m: float) -> LaneSpot:
-    """The place `distance_m` behind another, straight on at junctions, or where the road ends."""
+    """The place `distance_m` ahead of `spot`, straight on at junctions, or where the road ends if that is nearer."""
     lane, s_m, seen = spot.lane, spot.s_m, {spot.lane.key}
     while lane.length_m - s_m < distance_m:
         after = [one for one in _known(graph, lane.successors) if one.key not in seen]
@@ -59,7 +62,7 @@ def walk_ahead(graph: LaneGraph, spot: LaneSpot, distance_m: float) -> LaneSpot:
 
 
 def through(graph: LaneGraph, entry: Lane, choose: Callable[[Iterable[Lane]], Lane]) -> Lane | None:
-    """The first lane behind the junction at the end of `entry`; `choose` decides where the ways part."""
+    """The first lane behind the junction at the end of `entry`; `choose` picks one of several successors."""
     lane, seen = entry, {entry.key}
     while following := [one for one in _known(graph, lane.successors) if one.key not in seen]:
         lane = choose(following)
@@ -70,12 +73,12 @@ def through(graph: LaneGraph, entry: Lane, choose: Callable[[Iterable[Lane]], La
 
 
 def turn_rad(lane: Lane) -> float:
-    """How much a lane turns, to either side."""
+    """Change of heading along a lane, without its sign."""
     return abs(turn_left_rad(lane))
 
 
 def turn_left_rad(lane: Lane) -> float:
-    """How much a lane turns to the left."""
+    """Change of heading along a lane, positive to the left."""
     return float(lane.curve.yaw_rad[-1] - lane.curve.yaw_rad[0])
 
 
@@ -102,7 +105,7 @@ def is_same_way(one: LaneSpot, other: LaneSpot) -> bool:
 
 
 def same_way_lanes(graph: LaneGraph, spot: LaneSpot) -> list[LaneSpot]:
-    """The lanes of one direction at a place, itself among them, from left to right."""
+    """The places beside `spot` on all lanes of its direction, from left to right; `spot` is among them."""
     row = [spot]
     while (left := neighbour(graph, row[0], 1.0)) is not None and is_same_way(spot, left):
         row.insert(0, left)
@@ -112,7 +115,7 @@ def same_way_lanes(graph: LaneGraph, spot: LaneSpot) -> list[LaneSpot]:
 
 
 def strips_beyond(graph: LaneGraph, key: LaneKey, side: float) -> Iterator[SideLane]:
-    """The lanes that are not for driving, outside the outermost driving lane on a side, from inside outwards."""
+    """The side lanes outside the outermost driving lane on a side, from inside outwards."""
     while (other := next_key(key, side)) in graph.lanes:
         side = _side_after(key, other, side)
         key = other

@@ -28,37 +28,43 @@ from scenarios.leaderboard.plays.play import (
 from scenarios.leaderboard.plays.site import Site
 
 NEAR_M = 50.0
-"""The ego is near the obstacle from this distance on."""
+"""Distance from the obstacle below which the ego counts as near."""
 
 DOOR_HALF_WIDTH_M = 0.94
 """Half the width of the parked car with the door."""
 
 SPACE_M = 20.0
-"""The background traffic on the ego's lane goes up to so far behind the obstacle: it sees no signs and no doors."""
+"""Background traffic on the ego's lane is removed up to this distance behind the obstacle.
+
+It would not stop for the obstacle, because it sees neither signs nor doors."""
 
 MORE_SPACE_M = 30.0
-"""Beside bicycles, background traffic ahead of the ego keeps so much more distance."""
+"""Additional distance of the background traffic ahead of the ego where bicycles are the obstacle."""
 
 NEAR_CONES_M = 30.0
-"""The same of the cones."""
+"""Distance from the cones of a construction site below which the ego counts as near."""
 
 PASSED_M = 50.0
-"""The scenario ends when the ego has passed the obstacle by this distance, or gets to the next junction."""
+"""The scenario ends when the ego has passed the obstacle by this distance, or earlier at the next junction."""
 
 CONES_SHARE = 0.85
-"""The cones' inner edge lies this share of half the lane beside its centre, on the side that stays free."""
+"""Offset of the inner row of cones from the lane's centre, as a fraction of half the lane's width."""
 
 ARROW_TURN_DEG = 90.0
-"""Heading of the trailer with the arrow, to the left of the lane's."""
+"""Angle by which the trailer with the arrow is turned to the left of the lane's direction."""
 
 SIGN_SHARE = 0.3
-"""A warning sign stands in the middle of the strip beside the road, and this share of a lane farther out."""
+"""Distance of a warning sign outside the middle of the strip beside the road, as a fraction of a lane's width."""
 
 FLOW_AFTER_S = 5.0
-"""Oncoming traffic starts, or traffic of the ego's direction slows down, so long after the ego has come near."""
+"""Time after the ego has come near at which oncoming traffic starts, or traffic of the ego's direction slows down."""
 
-FLOW_MIN_M, FLOW_M_PER_KMH = 30.0, 1.5
-"""Oncoming traffic starts and ends at the first distance plus the second times its speed from the obstacle."""
+FLOW_MIN_M = 30.0
+"""Oncoming traffic starts this distance, plus `FLOW_M_PER_KMH` times its speed, behind the obstacle, and ends as far
+before it."""
+
+FLOW_M_PER_KMH = 1.5
+"""See `FLOW_MIN_M`."""
 
 
 def accident(site: Site, values: Values) -> Play:
@@ -146,7 +152,7 @@ def door(site: Site, values: Values) -> Play:
 
 
 def one_way(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values], Play]:
-    """The same obstacle where a lane in the ego's direction is free, and its traffic slows down."""
+    """A variant of `obstacle` with a free lane in the ego's direction, whose traffic slows down."""
 
     def play(site: Site, values: Values) -> Play:
         made = obstacle(site, values)
@@ -164,7 +170,7 @@ def one_way(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values]
 
 
 def two_ways(obstacle: Callable[[Site, Values], Play]) -> Callable[[Site, Values], Play]:
-    """The same obstacle where the way round leads through the oncoming lane, on which cars come."""
+    """A variant of `obstacle` that the ego can pass only in the oncoming lane, on which cars come."""
 
     def play(site: Site, values: Values) -> Play:
         made = obstacle(site, values)
@@ -203,7 +209,7 @@ def _sign(site: Site, blueprint: str, side: float) -> dict[str, Any]:
 
 
 def _behind(site: Site, last_m: float) -> dict[str, Any]:
-    """The ego has passed an obstacle that reaches up to `last_m`."""
+    """The condition that the ego has passed an obstacle whose end is `last_m` after the trigger."""
     return {"route_m": site.trigger_m + last_m + min(PASSED_M, site.free_of_junctions_m(last_m, back=False))}
 
 
@@ -216,10 +222,10 @@ def _obstacle(
     at_start: list[dict[str, Any]],
     at_end: Sequence[dict[str, Any]] = (),
 ) -> Play:
-    """The events of an obstacle that reaches up to `last_m`.
+    """The actors and events of an obstacle whose end is `last_m` after the trigger.
 
-    `near` says when the ego is near it, as a distance, `passed` when it has passed it. Background traffic ahead of the
-    ego goes as far as the obstacle, unless its lane has none at all.
+    `near` is the distance condition for the event "near", `passed` the condition that ends the scenario. Background
+    traffic between the ego and the obstacle is removed, unless `at_start` closes the lane to all of it.
     """
     free = [] if LANE_CLOSED in at_start else [{"leave_space": {"within_m": last_m + SPACE_M}}]
     events = [

@@ -15,7 +15,7 @@ THERE_M = 5.0
 EGO_SHARE = 0.8
 BEFORE_CHANGE_S, CHANGE_S, AFTER_CHANGE_S = 0.3, 2.0, 3.0
 GONE_BY_M = 200.0
-"""The scenario ends at the latest when the ego is so far behind the junction."""
+"""Distance of the ego behind the junction at which the scenario ends at the latest."""
 
 
 def cut_in(site: Site, values: Values) -> Play:
@@ -57,7 +57,7 @@ def cut_in(site: Site, values: Values) -> Play:
 
 
 def _junction_exit(site: Site, spot: LaneSpot) -> LaneSpot:
-    """The place behind the next junction on the way of a vehicle."""
+    """The place right behind the next junction on the path of a vehicle that starts at `spot`."""
     lane, seen = spot.lane, {spot.lane.key}
     while not lane.is_junction:
         following = [site.graph.lanes[key] for key in lane.successors if key in site.graph.lanes and key not in seen]

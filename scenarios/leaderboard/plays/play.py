@@ -1,4 +1,4 @@
-"""What a scenario type becomes at a place: a script, and what a drive has to know about it."""
+"""`Play`, the script of a scenario type at one place, and the pieces that many scripts have in common."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ CARS = ("vehicle.audi.a2", "vehicle.nissan.patrol", "vehicle.seat.leon", "vehicl
 
 @dataclass(frozen=True, slots=True)
 class Play:
-    """`script` has actors, flows and events as YAML would write them; two events have the names of `BEGIN` and `END`.
+    """The script of a scenario at one place.
 
-    `part` says what else holds while the scenario lasts, as a script's part says it.
+    * `script`: actors, flows and events in the form that YAML has. It has the events `BEGIN` and `END`.
+    * `part`: further keys of the script's part, such as `allows_oncoming_lane`; see `scenarios.script.model.PartTable`.
     """
 
     script: dict[str, Any]
@@ -27,13 +28,13 @@ class Play:
 
 
 BEGIN_WITHIN_M = 2.0
-"""A scenario begins when the ego is so near to its trigger."""
+"""Distance before its trigger, along the route, at which a scenario begins."""
 
 AT_ONCE_MPS2 = 200.0
-"""Acceleration of those that have their full speed at once."""
+"""Acceleration of actors that have their full speed at once."""
 
 BEGIN, END = "begin", "end"
-"""Names of the events with which a scenario begins and ends."""
+"""Names of the events that begin and end a scenario."""
 
 
 def side_of(values: Values) -> float:
@@ -49,36 +50,51 @@ def begin(site: Site, do: list[dict[str, Any]] | None = None) -> dict[str, Any]:
 def quiet_begin(
     site: Site, do: list[dict[str, Any]], others_wait: bool = False, exit_space_m: float = 0.0
 ) -> dict[str, Any]:
-    """The same where background traffic keeps out of the junction until the ego has passed it."""
+    """As `begin`, but background traffic also keeps out of the next junction until the ego has passed it.
+
+    `others_wait` and `exit_space_m` are those of `av_core.orders.QuietJunction`.
+    """
     quiet = {"others_wait": others_wait, "exit_space_m": exit_space_m}
     return begin(site, [{"quiet_junction": quiet}, *do])
 
 
 NONE_ONCOMING: dict[str, Any] = {"oncoming_traffic": {"comes": False}}
+"""Action: no oncoming background traffic from now on, because the scenario sends oncoming cars of its own."""
+
 ONCOMING_AGAIN: dict[str, Any] = {"oncoming_traffic": {"comes": True}}
-"""Background traffic does not come towards the ego where a scenario sends its own."""
+"""Action: oncoming background traffic again."""
 
 NONE_FOLLOWING: dict[str, Any] = {"following_traffic": {"comes": False}}
+"""Action: no new background traffic behind the ego from now on."""
+
 FOLLOWING_AGAIN: dict[str, Any] = {"following_traffic": {"comes": True}}
+"""Action: background traffic behind the ego again."""
+
 LANE_CLOSED: dict[str, Any] = {"lane_traffic": {"comes": False}}
+"""Action: no background traffic on the ego's lane from now on."""
+
 LANE_OPEN: dict[str, Any] = {"lane_traffic": {"comes": True}}
+"""Action: background traffic on the ego's lane again."""
 
 EXIT_SPACE_M = 20.0
-"""Behind the end of a stream, background traffic that waits behind the junction leaves so much space."""
+"""Space between the end of a stream and the background cars that wait behind the junction."""
 
 
 def end(when: dict[str, Any], do: list[dict[str, Any]]) -> dict[str, Any]:
-    """The event that ends a scenario; never before it has begun."""
+    """The event that ends a scenario when `when` holds after the scenario has begun; it does the actions `do`."""
     return {"name": END, "when": since(BEGIN, when), "do": do}
 
 
 def since(event: str, when: dict[str, Any]) -> dict[str, Any]:
-    """The condition `when`, from an event on."""
+    """The condition that `event` has happened and `when` holds."""
     return {"all": [{"after": {"event": event}}, when]}
 
 
 def soon_at(target: dict[str, Any], below_s: float, below_m: float) -> dict[str, Any]:
-    """Holds when the ego would be at a target in `below_s`, or is nearer than `below_m`, however slow it is."""
+    """The condition that the ego would reach `target` in less than `below_s`, or is nearer to it than `below_m`.
+
+    The distance counts because a slow ego would otherwise come too near before the condition holds.
+    """
     return {"any": [{"arrival": {**target, "below_s": below_s}}, {"distance": {**target, "below_m": below_m}}]}
 
 

@@ -1,4 +1,4 @@
-"""Junction scenarios about right of way: the ego has it, or another vehicle takes it from the ego.
+"""Junction scenarios about the right of way: the ego has it, or another vehicle does not give way to the ego.
 
 Times, speeds and distances are those of scenario_runner v0.9.16.
 """
@@ -28,11 +28,14 @@ from scenarios.leaderboard.plays.play import (
 )
 from scenarios.leaderboard.plays.site import Site, on_map
 
-SOURCE_M, SINK_M = 30.0, 10.0
-"""The other vehicle starts so far before the junction, and ends so far behind it."""
+SOURCE_M = 30.0
+"""Distance before the junction at which the other vehicle starts."""
+
+SINK_M = 10.0
+"""Distance behind the junction at which its path ends."""
 
 PARALLEL_SINE = 0.3
-"""Lines with a smaller sine of their angle count as parallel."""
+"""Two lines count as parallel if the sine of the angle between them is smaller than this."""
 
 OTHER_MPS = 60.0 / 3.6
 BEFORE_S, CLOSE_M = 2.2, 12.0
@@ -62,9 +65,9 @@ def taking_priority(site: Site, values: Values) -> Play:
 def _crossing(
     site: Site, values: Values, at_begin: list[dict[str, Any]], at_end: list[dict[str, Any]], others_wait: bool
 ) -> Play:
-    """The other vehicle starts so that it meets the ego, and drives on whatever is in its way, for a fixed time.
+    """Another vehicle crosses the junction at a constant speed, without braking for anybody, when the ego comes.
 
-    It may follow the ego out of the junction.
+    It starts so that it meets the ego, and is removed after a fixed time. Its path may lead to the ego's own exit.
     """
     junction = site.junction
     entry = junction.entries(values["direction"])[-1]
@@ -94,7 +97,9 @@ def _crossing(
 
 
 def _meeting(junction: Junction, entry: Lane, way: Curve) -> Pose2D:
-    """Where the lines of the two approaches meet, or, if they are nearly parallel, where the ways come nearest."""
+    """The point where the straight lines of the two approaches meet; if they are nearly parallel, the point where the
+    two paths come nearest to each other.
+    """
     own = junction.curve
     x, y, yaw = float(own.x_m[0]), float(own.y_m[0]), float(own.yaw_rad[0])
     its_yaw = float(entry.curve.yaw_rad[-1])
@@ -114,19 +119,19 @@ def passed_junction(site: Site, by_m: float = 0.0) -> dict[str, Any]:
 
 
 def show(ids: tuple[str, ...], state: str) -> list[dict[str, Any]]:
-    """The action that holds lights in a state, if there are any."""
+    """The action that holds the lights `ids` in a state, as a list; empty if there are no lights."""
     return [{"signal": {"ids": list(ids), "state": state}}] if ids else []
 
 
 def release(junction: Junction) -> list[dict[str, Any]]:
-    """The action that lets all lights of a junction go."""
+    """The action that releases all lights of a junction, as a list."""
     return [{"release_signal": {"ids": list(junction.other_lights(()))}}]
 
 
 def red_then_green(site: Site, streams: tuple[Lane, ...] = ()) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """What holds the lights at the beginning, and after 5 s.
+    """(actions at the beginning, actions after 5 s) that hold the junction's lights.
 
-    The ego's are red and then green, those of `streams` are green, and all others red.
+    The ego's lights are red, and then green. The lights of the lanes `streams` are green, and all others are red.
     """
     junction = site.junction
     own = junction.lights_of(junction.entry)

@@ -21,26 +21,26 @@ Place = dict[str, Any]
 """A place as a script writes it."""
 
 LANES_MAX = 6
-"""Lanes that are looked through on one side of the ego's."""
+"""Largest number of lanes that are searched on one side of the ego's lane."""
 
 SAME_WAY_RAD = np.pi / 4
-"""A lane leads the same way, or the opposite way, if the headings differ by less."""
+"""Two lanes have the same direction if their headings differ by less than this; likewise for opposite directions."""
 
 KERB_M = 1.0
-"""Distance of what stands beside the road from its edge, and of the middle of a parked car from the kerb."""
+"""Distance of an object beside the road from the road's edge, and of the middle of a parked car from the kerb."""
 
 NO_PAVEMENT_M = 1.5
-"""Distance of who stands beside a road without pavements from the middle of its outermost lane."""
+"""On a road without pavements, distance of a walker from the middle of the outermost lane."""
 
 LANE_WITHIN_M = 6.0
 """A place given by coordinates is on the lane whose centre is nearest, if it is nearer than this."""
 
 
 class Site:
-    """A scenario's place: its trigger lies `trigger_m` along the ego's route. `seed` decides what the script leaves
-    to chance.
+    """The place of a scenario, whose trigger lies `trigger_m` along the ego's route.
 
-    The methods take distances ahead of the trigger, and raise RouteError where the route or the road has no such place.
+    Distances `ahead_m` and `from_m` count from the trigger along the route. The methods raise RouteError where the
+    route or the road has no such place. All random choices of the script come from `seed`.
     """
 
     def __init__(self, roads: Roads, trigger_m: float, seed: int = 0) -> None:
@@ -58,7 +58,7 @@ class Site:
 
     @property
     def ways(self) -> Ways:
-        """Finds ways along the lanes of the map."""
+        """Search for paths along the lanes of the map."""
         return self.roads.ways
 
     @property
@@ -77,25 +77,25 @@ class Site:
         return {"route_m": self.trigger_m + ahead_m, "offset_m": offset_m, "turn_deg": turn_deg}
 
     def spot(self, ahead_m: float) -> LaneSpot:
-        """The place on the lane that the route follows there."""
+        """The place on the route's lane, `ahead_m` after the trigger."""
         self._check(ahead_m)
         route = self.route
         row = route.row_at(self.trigger_m + ahead_m)
         return LaneSpot(self.graph.lanes[route.lanes[int(route.lane_index[row])]], float(route.lane_s_m[row]))
 
     def spot_behind(self, behind_m: float) -> LaneSpot:
-        """The place on the ego's lane before the trigger, which may lie before the start of the route."""
+        """The place on the ego's lane `behind_m` before the trigger; it may lie before the start of the route."""
         spot = walk_back(self.graph, self.spot(0.0), behind_m, through_junctions=True)
         if spot.s_m == 0.0:
             raise RouteError(f"the road does not reach {behind_m:.0f} m back from the trigger")
         return spot
 
     def spot_ahead(self, spot: LaneSpot, distance_m: float) -> LaneSpot:
-        """The place on a lane `distance_m` behind another, or where the road ends."""
+        """The place `distance_m` ahead of `spot` along the lanes, or where the road ends if that is nearer."""
         return walk_ahead(self.graph, spot, distance_m)
 
     def spot_at(self, location: Location) -> LaneSpot:
-        """The place on the nearest driving lane to coordinates."""
+        """The place on the driving lane that is nearest to `location`."""
         x, y = (float(value) for value in carla_to_map_points((location.x_m, location.y_m)))
         distance_m, row = self._points.nearest(np.array([[x, y]]), 1, LANE_WITHIN_M)
         if not np.isfinite(distance_m[0, 0]):
@@ -124,7 +124,7 @@ class Site:
     def pavement_m(self, ahead_m: float, side: float) -> float:
         """Distance from the ego's lane's centre to the middle of the pavement on a side.
 
-        Without a pavement it is 1.5 m from the middle of the outermost lane, of whatever kind.
+        Without a pavement, the distance is to a place 1.5 m outside the middle of the outermost lane of any kind.
         """
         inner_m, last_m = self.edge_m(ahead_m, side), 2.0 * self.half_lane_m(ahead_m)
         for kind, width_m in self._strips(ahead_m, side):
@@ -136,7 +136,7 @@ class Site:
     def beside_road_m(self, ahead_m: float, side: float, lane_share: float) -> float:
         """Distance from the ego's lane's centre to a place beside the driving and parking lanes on a side.
 
-        It lies in the middle of the strip there, and `lane_share` of the last lane's width farther out.
+        The place lies outside the middle of the strip there, by `lane_share` of the last lane's width.
         """
         inner_m, last_m = self.edge_m(ahead_m, side), 2.0 * self.half_lane_m(ahead_m)
         for kind, width_m in self._strips(ahead_m, side):
@@ -159,8 +159,9 @@ class Site:
     def beside_traffic_m(self, ahead_m: float, side: float, half_width_m: float) -> float:
         """Distance from the ego's lane's centre to a car that is parked on a side, on the strip beside the road.
 
-        It is nearer to the traffic than the strip's middle, by a quarter of what the strip is wider than half the car,
-        and at the edge of a wide strip: its door has to reach the traffic. Raises RouteError where there is no strip.
+        The car stands nearer to the traffic than the middle of the strip, because its door has to reach the traffic: by
+        a quarter of the difference between the strip's width and half the car's width. In a wide strip its side is at
+        the strip's edge. Raises RouteError where there is no strip.
         """
         strips = self._strips(ahead_m, side)
         if not strips:
@@ -183,7 +184,7 @@ class Site:
         raise RouteError(f"there is no lane of the opposite direction {ahead_m:.0f} m after the trigger")
 
     def oncoming(self, ahead_m: float) -> Place:
-        """The nearest lane of the opposite direction, in its own direction."""
+        """The place on the nearest lane of the opposite direction, with that lane's heading."""
         return on_map(self.oncoming_spot(ahead_m).pose)
 
     def has_lane_beside(self, ahead_m: float, side: float) -> bool:
@@ -194,7 +195,7 @@ class Site:
         return abs(float(wrap_angle(beside[0].pose.yaw_rad - self._pose(ahead_m, 0.0).yaw_rad))) < SAME_WAY_RAD
 
     def free_of_junctions_m(self, from_m: float, back: bool) -> float:
-        """How far from a place the route goes on before a junction, ahead of it, or `back` before it."""
+        """Distance along the route from `from_m` to the next junction; with `back`, to the last one before it."""
         route = self.route
         at = self.trigger_m + from_m
         inside = route.s_m[route.is_junction]
@@ -203,7 +204,7 @@ class Site:
         return float(inside[inside >= at].min(initial=route.length_m) - at)
 
     def _strips(self, ahead_m: float, side: float) -> list[tuple[SideKind, float]]:
-        """What lies beyond the driving lanes on a side, from inside outwards: kinds and widths."""
+        """The side lanes beyond the driving lanes on a side, from inside outwards: (kind, width in m) of each."""
         spot = self.spot(ahead_m)
         at = spot.pose
         strips = strips_beyond(self.graph, spot.lane.key, side)

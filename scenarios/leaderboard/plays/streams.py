@@ -27,7 +27,7 @@ from scenarios.leaderboard.plays.play import (
 from scenarios.leaderboard.plays.site import Site, on_map
 
 ARRIVED_M = 2.0
-"""The ego has reached the end of a stream when it is nearer to it than this, or has just passed it."""
+"""Distance from the end of a stream below which the ego has reached it; having just passed it counts, too."""
 
 PASSED_WITHIN_M = 10.0
 
@@ -40,13 +40,13 @@ def enter(site: Site, values: Values) -> Play:
 
 
 def enter_beside(site: Site, values: Values) -> Play:
-    """The ego joins a stream on one lane, by whichever lane."""
+    """The ego joins a stream on one lane; it may arrive on any lane of the stream's direction."""
     source, sink = _ends(site, values)
     return _joined(site, values, [(source, sink)], same_way_lanes(site.graph, sink))
 
 
 def leave(site: Site, values: Values) -> Play:
-    """The ego crosses a stream to leave the road; it ends at the end of the junction where the ways part."""
+    """The ego crosses a stream to leave the road; the scenario ends behind the junction where the ego leaves."""
     source, sink = _ends(site, values)
     flows = {"stream": _stream(values, source, sink, "everywhere")}
     return _play(site, flows, {"route_m": site.trigger_m + site.junction.exit_m}, is_quiet=False)
@@ -75,7 +75,7 @@ def turn_onto(site: Site, values: Values) -> Play:
 def stream(
     source: LaneSpot, sink: LaneSpot, speed_mps: float, gap_m: tuple[float, float], filled: str
 ) -> dict[str, Any]:
-    """A flow of cars from one place to another, which brake for nobody until the first collision."""
+    """A flow of cars from `source` to `sink`; they brake for nobody until the ego collides with one of them."""
     return {
         "start": on_map(source.pose),
         "end": on_map(sink.pose),
@@ -97,7 +97,7 @@ def _stream(values: Values, source: LaneSpot, sink: LaneSpot, filled: str) -> di
 
 
 def _joined(site: Site, values: Values, ways: list[tuple[LaneSpot, LaneSpot]], sinks: list[LaneSpot]) -> Play:
-    """Streams that end where the scenario does."""
+    """Streams on the paths `ways`; the scenario ends when the ego reaches one of `sinks`."""
     flows = {
         f"stream_{number}": _stream(values, source, sink, "everywhere") for number, (source, sink) in enumerate(ways)
     }
@@ -119,9 +119,12 @@ def _play(
     oncoming: bool = True,
     sink: LaneSpot | None = None,
 ) -> Play:
-    """Flows from the trigger until `over`; without other `oncoming` traffic, and out of the junction if `is_quiet`.
+    """Flows that run from the trigger until the condition `over` holds.
 
-    Where the ego drives in the stream up to its end, `sink`, no background traffic comes behind the ego meanwhile.
+    * `is_quiet`: background traffic keeps out of the next junction meanwhile.
+    * `oncoming`: whether there is oncoming background traffic meanwhile.
+    * `sink`: the end of the stream, if the ego drives in the stream up to there. Then no new background traffic comes
+      behind the ego.
     """
     starts: list[dict[str, Any]] = [{"start_flow": name} for name in flows]
     stops: list[dict[str, Any]] = [{"clear_flow": name} for name in flows]

@@ -1,4 +1,4 @@
-"""Which function builds the script of which scenario type."""
+"""The table of the functions that build the scripts of the scenario types."""
 
 from __future__ import annotations
 
@@ -78,10 +78,10 @@ PLAYS: Mapping[str, Callable[[Site, Values], Play]] = {
 
 
 def build(name: str, site: Site, values: Values) -> Script:
-    """The script of a type at a place, with one part of the type's name.
+    """The script of the scenario type `name` at a place; it has one part, whose name is the type's.
 
-    `values` are the parameters that are given; the others have their defaults. Raises RouteError where the place does
-    not suit the type, or a parameter that is needed is missing.
+    `values` are the given parameters by name; all others have their defaults. Raises RouteError if the place does not
+    suit the type, or if a required parameter is missing.
     """
     known = TYPES[name]
     defaults = {one.name: one.default for one in known.parameters if one.default is not None}

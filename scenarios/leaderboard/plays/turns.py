@@ -28,13 +28,16 @@ from scenarios.leaderboard.plays.site import Site
 from scenarios.leaderboard.plays.streams import stream
 
 GREEN_AFTER_S = 5.0
-"""The ego's light changes so long after the scenario has begun."""
+"""Time from the beginning of the scenario to the change of the ego's light."""
 
 END_M = 10.0
-"""The scenario ends when the ego has left the junction by this distance."""
+"""The scenario ends when the ego is this far behind the junction."""
 
-ACROSS_S, INTO_S = (4.0, 2.5), (5.0, 3.0)
-"""A stream starts and ends at its speed times these before and behind the junction: one to cross, one to join."""
+ACROSS_S = (4.0, 2.5)
+"""A stream that the ego crosses starts before the junction and ends behind it, at its speed times these two times."""
+
+INTO_S = (5.0, 3.0)
+"""As `ACROSS_S`, for a stream that the ego joins."""
 
 Builder = Callable[[Site, Values], Play]
 
@@ -88,7 +91,10 @@ def _turn(
     filled: str,
     has_lights: bool,
 ) -> Play:
-    """A stream from before the junction to behind it, until the ego has turned."""
+    """A turn of the ego with a stream from the lane `source` through the junction to the lane `sink`.
+
+    `seconds` is `ACROSS_S` or `INTO_S`, `filled` as in `FlowTable`. The stream ends when the ego has turned.
+    """
     speed_mps = values["flow_speed"]
     start = walk_back(site.graph, LaneSpot(source, source.length_m), seconds[0] * speed_mps)
     stop = walk_ahead(site.graph, LaneSpot(sink, 0.0), seconds[1] * speed_mps)
