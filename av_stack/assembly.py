@@ -21,15 +21,15 @@ from perception.stages.objects import CameraObjects, ObjectSource, OracleObjects
 from planning import Planner, PlanningConfig, Predictor, Route
 
 DETECTOR_ORACLES = ("detection", "lights")
-"""Modules that need the detector, unless their output comes from the simulator."""
+"""Modules that use the detector, and have an oracle that can replace them."""
 
 ORACLES = (*DETECTOR_ORACLES, "localization")
-"""Modules whose output may come from the simulator instead of the sensors."""
+"""All modules that have an oracle: their output can come from the simulator's truth instead of the sensors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Configurations of planning and control, the cameras, the first of which looks ahead, and the radars."""
+    """Configurations of planning and control, and the cameras and radars; the first camera looks ahead."""
 
     planning: PlanningConfig
     control: ControlConfig
@@ -46,7 +46,7 @@ def build_pipeline(
     oracles: Collection[str] = (),
     backend: PerceptionBackend | None = None,
 ) -> Pipeline:
-    """The pipeline that drives along `route`, of the stages that `build_stages` chooses."""
+    """The pipeline that drives along `route`; arguments and errors as for `build_stages`."""
     return Pipeline(build_stages(graph, vehicle, route, settings, truth, oracles, backend))
 
 
@@ -61,8 +61,10 @@ def build_stages(
 ) -> Stages:
     """The stages of a drive along `route`.
 
-    `truth` returns the simulator's truth of the current tick, for the `oracles`; the other modules use `backend`.
-    Raises `ValueError` where a module has neither an oracle nor a detector.
+    * `oracles`: the modules, from `ORACLES`, that take their output from `truth`, the simulator's truth of the tick.
+    * `backend`: runs the networks of all other modules.
+
+    Raises ValueError if a module that needs the detector has no oracle, and `backend` has no detector.
     """
     backend = backend if backend is not None else PerceptionBackend(LaneDetector(), None)
     front = settings.cameras[0].name

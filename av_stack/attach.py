@@ -20,7 +20,7 @@ from planning import PlanningConfig, Route, find_route, pose_on_lane
 from sim_configs.load import load_rig, load_stack
 
 LANE_AHEAD_M = 1000.0
-"""Without a goal, the route follows the lane for at most so far."""
+"""Largest length of a route that follows the lane, where there is no goal."""
 
 NEAR_END_M = 5.0
 """The ego has arrived when it stands within this distance of the route's end."""
@@ -34,7 +34,7 @@ def attach(
     say: Callable[[str], None],
     abandon: Callable[[str, int], None],
 ) -> str:
-    """Wait for the vehicle with this role, drive it, and release it; returns how that ended.
+    """Wait for the vehicle with this role, drive it, and release it; returns how the drive ended, in words.
 
     `goal` is a place (x, y) in CARLA's frame. When the server dies, another thread calls `abandon` with the error and
     the exit status; it must end the process, since the wheel would wait for its time-out. Raises WorldError where the
@@ -45,7 +45,7 @@ def attach(
         error = WorldError(f"the CARLA server at {address} went away (its connections are closed)")
         abandon(str(error), error.exit_status)
 
-    # It never hears a beat: until its connections are closed, a server may take its time.
+    # `beat` is never called, so the server is lost only when it closes its connections: it may be slow here.
     with closing(ServerWatchdog(address, lose_server)):
         return _attach(address, role, goal, device, say)
 

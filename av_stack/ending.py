@@ -1,4 +1,4 @@
-"""Ends a drive exactly once, whichever thread asks first: the main thread, or the one that watches the server."""
+"""Ends a drive exactly once, although two threads may ask for it: the main thread, and the server's watchdog."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from av_stack.server_process import ServerProcess
 from av_stack.world.spec import Address
 
 AGENT_ERROR = "agent error"
-"""How a drive ends whose agent fails."""
+"""Reason for the end of a drive whose agent fails."""
 
 Finish = Callable[[str, str | None, int], Outcome]
 """Closes the files of a drive and writes its result; arguments: how the drive ended, error, exit status."""
@@ -27,7 +27,7 @@ class Server:
     own: ServerProcess | None = None
 
     def explain(self, error: str) -> str:
-        """The error, with the way in which our own server ended, if it did: it may know the reason."""
+        """The error text; if our own server has ended, its last words are added, because they may give the reason."""
         ending = self.own.ending() if self.own is not None else ""
         return f"{error}; {ending}" if ending else error
 
@@ -42,7 +42,7 @@ class Ending:
         self._outcome: Outcome | None = None
 
     def begin(self, finish: Finish) -> None:
-        """The drive begins: from now on there is a result to write."""
+        """Note that the drive begins; from now on, its end calls `finish` to write the result."""
         self._finish = finish
 
     def finish(self, end: str, error: str | None, status: int) -> Outcome:
@@ -54,9 +54,9 @@ class Ending:
             return self._outcome
 
     def has_lost_server(self) -> bool:
-        """Whether our own server has ended; or whether, before the drive begins, it reports that a sensor stays silent.
+        """Whether our own server has ended, or, before the drive begins, reports that a sensor stays silent.
 
-        The wheel would wait half a minute for such a sensor. Unknown of another's server, hence False.
+        The wheel would wait half a minute for such a sensor. False for a server that we did not start.
         """
         own = self._server.own
         return own is not None and (own.has_ended() or (self._finish is None and bool(own.ending())))

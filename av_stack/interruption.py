@@ -18,7 +18,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 INTERRUPTED_STATUS = 130
 
-_terminal: list[int] = []  # the standard streams that are terminals; after a hang-up this can no longer be found out
+_terminal: list[int] = []  # the standard streams that are terminals; must be found out before a hang-up
 _has_deadline = False
 _is_ending = False
 _is_held_back = False  # within `held_back`
@@ -51,9 +51,10 @@ def set_deadline(give_up: Callable[[], None]) -> None:
 
 
 def leave(status: int) -> NoReturn:
-    """End the process; after a signal and `set_deadline`, without the second that libraries take to unload.
+    """End the process with this exit status.
 
-    Without it, too, after `end_without_unloading`.
+    After a signal and `set_deadline`, or after `end_without_unloading`, the libraries are not unloaded, which would
+    take a second.
     """
     sys.stdout.flush()
     sys.stderr.flush()
@@ -63,7 +64,7 @@ def leave(status: int) -> NoReturn:
 
 
 def end_without_unloading() -> None:
-    """Let `leave` end the process at once: a thread still runs that never ends and uses what would be unloaded."""
+    """Make `leave` end the process without unloading libraries, because a thread that never ends still uses them."""
     global _is_stuck
     _is_stuck = True
 
@@ -90,9 +91,9 @@ def _interrupt(number: int, _frame: object) -> None:
 
 @contextmanager
 def held_back() -> Iterator[None]:
-    """Within this context of the main thread the KeyboardInterrupt of `raise_on_signals` waits for the end.
+    """Context of the main thread in which the KeyboardInterrupt of `raise_on_signals` is held back until its end.
 
-    It is for short work that must be done whole. Contexts must not be nested.
+    It is for short work that must not be interrupted. Contexts must not be nested.
     """
     global _is_held_back, _is_due
     _is_held_back = True

@@ -38,10 +38,10 @@ from sim_configs.load import load_rig, load_stack  # noqa: E402
 
 RIG = {"cpu": "compact", "cuda": "full"}
 FIXES = 20
-"""GNSS fixes whose mean tells where on the earth the plan begins, in the SENSORS track."""
+"""Number of GNSS fixes whose mean gives the georeference of the plan's start, in the SENSORS track."""
 
 WAITING = ControlCommand(throttle=0.0, brake=1.0, steer=0.0)
-"""The command until the sensors and the map are there."""
+"""The command until all sensors and the map have sent data."""
 
 
 def get_entry_point() -> str:
@@ -97,7 +97,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
         return points
 
     def _graph(self, input_data: dict[str, tuple[int, Any]]) -> LaneGraph | None:
-        """The map: that of the MAP track, or one made of the plan; None until there is one."""
+        """The map of the MAP track, or in the SENSORS track a map made from the plan; None until it is available."""
         if self._with_map:
             return lane_graph_of_text(input_data[MAP][1]["opendrive"]) if MAP in input_data else None
         self._fixes.append(input_data[GNSS][1][:2])

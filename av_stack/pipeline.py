@@ -60,7 +60,7 @@ class PerceptionStages:
 
 @dataclass(frozen=True, slots=True)
 class Stages(PerceptionStages):
-    """The stages of perception, and those that decide."""
+    """All stages: those of perception, then prediction, planning, control and the lights."""
 
     predictor: Predictor
     planner: Planner
@@ -70,7 +70,7 @@ class Stages(PerceptionStages):
 
 @dataclass(frozen=True, slots=True)
 class Perceived:
-    """What perception makes of one sensor frame; `frame` has only the radar sweeps that can be trusted."""
+    """The result of perception for one sensor frame; `frame` is this frame without untrusted radar sweeps."""
 
     frame: SensorFrame
     health: RigHealth
@@ -88,20 +88,21 @@ class PerceptionPipeline:
 
     @property
     def running(self) -> tuple[int, str] | None:
-        """How many stages have begun so far, and the name of the one that runs; None between stages."""
+        """(number of stages begun so far, name of the stage that runs now); None between two stages."""
         return self._running
 
     def begin(self, camera: str, bgr: Image) -> None:
-        """Start the detector on a picture in the background, before its frame is given with the same array.
+        """Start the detector on a picture in the background, before `perceive` gets the frame with the same array.
 
-        May be called from another thread, as long as that is before.
+        May be called from any thread, but it must return before that call of `perceive`.
         """
         self._seeing.detector.begin(camera, bgr)
 
     def perceive(self, frame: SensorFrame) -> Perceived:
         """Run the stages of perception on one sensor frame.
 
-        The detector runs in parallel to the stages before its own, so the time of its own stage is only what remains.
+        If `begin` was called, the detector runs in parallel to the stages before "detection". So the measured time of
+        this stage is only the rest of the detector's time.
         """
         stages = self._seeing
         self._stage_ms = {}

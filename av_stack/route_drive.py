@@ -20,10 +20,10 @@ from scenarios.model import Scenario
 
 
 def load_route(path: Path, routes: str | None, maps: Path | None, address: Address | None, seed: int) -> Scenario:
-    """The drive of the one route that `routes` names, or of the only one of the file.
+    """The scenario of the one route that `routes` names, or of the file's only route.
 
-    Raises ConfigError for a file that cannot be read, an unknown id, several routes, and a town that is not there;
-    RouteError where no way leads through the waypoints.
+    Raises ConfigError for a file that cannot be read, an unknown id, several routes, and an unknown town; RouteError if
+    no path leads through the waypoints.
     """
     route = one_route(path, routes)
     try:

@@ -55,52 +55,54 @@ STANDING_MPS = 0.1
 """Below this speed the ego counts as standing."""
 
 END_OF_WORLD = "end of the recorded world"
-"""How a drive ends whose world ends first."""
+"""Reason for the end of a drive in a recorded world that ends before the drive is over."""
 
 DEFAULT_RIG = {"cpu": "compact", "cuda": "full"}
-"""The rig by the device that perception runs on, where neither the options nor the scenario name one."""
+"""Default rig for each device that perception can run on; the options or the scenario may name another one."""
 
 NO_RIG = "none"
-"""What a result says of the rig where the agent looks at no pictures, and none are rendered."""
+"""Name of the rig in a result if the agent uses no cameras, and no pictures are rendered."""
 
 RECORD_EXACT, RECORD_SMALL, RECORD_NONE = "exact", "small", "none"
 RECORDS = (RECORD_EXACT, RECORD_SMALL, RECORD_NONE)
-"""What is recorded: everything, each picture without loss; all but these pictures; or nothing, not even a video."""
+"""What is recorded: "exact" is everything, with lossless pictures; "small" is the same without the lossless pictures;
+"none" is nothing, not even a video."""
 
 Watcher = Callable[[SensorFrame, AgentStep, Truth, Judge], None]
 """Function that is called after every step."""
 
 Wrap = Callable[[Agent], Agent]
-"""Makes another agent of one."""
+"""Function that returns an agent to drive with instead of the given one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to run a scenario. Without `address` the embedded server is started, with the maps in the folder `maps`
-    added. An agent that uses no cameras has some only where `rig` names them, for the video.
+    """How to run a scenario.
+
+    If the agent uses no cameras, the drive has cameras only if `rig` names some; they are used for the video.
     """
 
-    address: Address | None = None
-    maps: Path | None = None
-    out: Path | None = None
-    oracles: Sequence[str] = ()
-    weights: Path | None = None  # weights of a detector, instead of the shipped ones, or of the imitation
+    address: Address | None = None  # of a running CARLA server; None starts the embedded server
+    maps: Path | None = None  # folder with more maps for the embedded server
+    out: Path | None = None  # folder for the files of the drive; None writes none
+    oracles: Sequence[str] = ()  # modules whose output comes from the simulator's truth, from `assembly.ORACLES`
+    weights: Path | None = None  # weights for the detector or the imitation, instead of the shipped ones
     device: str = "cpu"  # where perception runs: "cuda" or "cpu"
     rig: str | None = None  # a name or a file, instead of the scenario's rig
-    agent: str = STACK  # the name of what drives the ego
-    agents: Path | None = None  # the folder with CARLA's own agents, for two of the names
-    step_limit_s: float | None = None  # longest time for a step of an agent that is not the project's
+    agent: str = STACK  # the agent that drives the ego, by name
+    agents: Path | None = None  # folder with CARLA's own agents, which two of the agent names need
+    step_limit_s: float | None = None  # longest time for a step of an agent of the user's own
     record: str = RECORD_SMALL  # one of `RECORDS`
-    faults: Sequence[Fault] = ()  # what sensors, control and server lack during the drive
-    viewers: Sequence[Viewer] = ()  # what shows the drive while it runs
-    stop: StopRequest | None = None  # how another thread ends the drive: the ego brakes to a stop, then as by Ctrl-C
+    faults: Sequence[Fault] = ()  # faults of sensors, control and server during the drive
+    viewers: Sequence[Viewer] = ()  # viewers that show the drive while it runs
+    stop: StopRequest | None = None  # lets another thread stop the ego and then end the drive as Ctrl-C does
     abandon: Callable[[str, int], None] | None = None
-    """Ends the process with this message and status when the server is lost; see `server_watchdog`."""
+    """Function (message, exit status) that ends the process when the server is lost; see `server_watchdog`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a scenario and options name, loaded and checked."""
+    """The agent, rig, stack configuration and world that a scenario and its options name, loaded and checked."""
 
     agent: AgentChoice
     rig_name: str
@@ -110,9 +112,10 @@ class Setup:
 
 
 def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> Outcome:
-    """Drive `scenario` to its end. Everything is closed and written, also after an error or Ctrl-C during the drive.
+    """Drive `scenario` to its end; returns the outcome.
 
-    Raises AvStackError for whatever goes wrong before the drive starts. Until then the files of an earlier drive stay.
+    After an error or Ctrl-C during the drive, all files are written and closed, too. Raises AvStackError for an error
+    before the drive starts; in this case the files of an earlier drive in the same folder stay.
     """
     return run_loaded(scenario, load(scenario, options), options, [watch] if watch is not None else [])
 
@@ -120,9 +123,10 @@ def run(scenario: Scenario, options: Options, watch: Watcher | None = None) -> O
 def run_loaded(
     scenario: Scenario, setup: Setup, options: Options, watchers: Sequence[Watcher], wrap: Wrap = lambda agent: agent
 ) -> Outcome:
-    """As `run`, with a `setup` that is loaded already. What drives the ego is what `wrap` makes of its agent.
+    """As `run`, with a `setup` that is loaded already.
 
-    An AvStackError that a watcher raises ends the drive as an error.
+    The agent that `wrap` returns for the setup's agent drives the ego. `watchers` are called after every step; an
+    AvStackError from one of them ends the drive with this error.
     """
     watchers = list(watchers)
     with ExitStack() as closers:
@@ -138,7 +142,7 @@ def run_loaded(
         closers.callback(world.close)
         route = mission_route(world.lane_graph, scenario, setup.stack.planning)
         driven = _with_faults(world, server, scenario, setup, options) if options.faults else world
-        # CARLA's own agents drive inside the simulator, past the faults of the sensors
+        # CARLA's own agents use no sensors, so the faults of sensors and control must not affect them
         seen = driven if options.agent in (STACK, IMITATION) else world
         own_agent = _agent(seen, route, setup, options, passes_end=scenario.route_id is not None)
         if options.abandon is not None and isinstance(own_agent, StackAgent):
@@ -179,9 +183,9 @@ def run_loaded(
 
 
 def drive(world: World, agent: Agent, judge: Judge, watchers: Sequence[Watcher] = (), *, must_stop: bool = True) -> str:
-    """The main loop: tick, decide, act until the drive or the world is over; returns why it ended.
+    """The main loop: tick, decide, act, until the drive or the world is over; returns the reason for the end.
 
-    With `must_stop` the ego has arrived when it stands at the end of its route, else as soon as it is there.
+    With `must_stop` the ego has arrived when it stands at the end of its route; without, as soon as it reaches the end.
     """
     while (frame := world.tick()) is not None:
         truth = world.truth()
@@ -230,7 +234,7 @@ def needed_weights(oracles: Sequence[str], weights: Path | None = None, device: 
 
 
 def _viewers(world: World, scenario: Scenario, route: Route, setup: Setup, options: Options) -> Sequence[Watcher]:
-    """What shows every step to the viewers."""
+    """The watcher that shows every step to the viewers; empty without viewers."""
     if not options.viewers:
         return ()
     roads = map_message(world.lane_graph, route)
@@ -247,7 +251,7 @@ def _viewers(world: World, scenario: Scenario, route: Route, setup: Setup, optio
 
 
 def _drive_setup(world: World, scenario: Scenario, setup: Setup, options: Options) -> DriveSetup:
-    """What the recording says of the drive before its first step."""
+    """The setup of the drive, which the recording holds for a later replay."""
     weights = None
     if options.agent == IMITATION:
         weights = chosen_weights(options.weights)
@@ -311,7 +315,7 @@ def load(scenario: Scenario, options: Options) -> Setup:
 
 @contextmanager
 def _server(scenario: Scenario, options: Options) -> Iterator[Server]:
-    """The server that the options name, or an embedded one of our own, which ends with the context."""
+    """The server that the options name, or an embedded server that is started here and ends with the context."""
     if options.address is not None:
         yield Server(options.address)
         return
@@ -351,7 +355,7 @@ def _agent(world: World, route: Route, setup: Setup, options: Options, *, passes
 
 
 def _stack(world: World, route: Route, setup: Setup, options: Options) -> StackAgent:
-    """The stack for this world, which passes it the pictures as they arrive."""
+    """The stack as an agent; `world` passes it each picture as soon as it arrives."""
     cameras = setup.rig.cameras
     settings = Settings(setup.stack.planning, setup.stack.control, cameras, setup.rig.radars)
     weights = needed_weights(options.oracles, options.weights, options.device)

@@ -45,9 +45,9 @@ class ServerProcess:
 
     @property
     def last_words(self) -> str:
-        """The last line that the server wrote to its log; empty without any.
+        """The last line of the server's log; empty if the log is empty.
 
-        For a fault of the server, which ends its log with a traceback, also where in its code it arose.
+        If the log ends with a traceback, the place in the server's code is added.
         """
         words = [line.strip() for line in self._errors if line and line.strip()]
         if not words:
@@ -82,7 +82,7 @@ class ServerProcess:
         return self._process.pid if self._process is not None else None
 
     def send_signal(self, number: int) -> None:
-        """Send a signal to the server, to see what happens when it dies or stops. No effect once it has ended."""
+        """Send a signal to the server, for tests and injected faults. No effect once it has ended."""
         if self._process is not None:
             self._process.send_signal(number)
 

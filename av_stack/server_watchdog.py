@@ -24,9 +24,8 @@ ANSWER_TIMEOUT_S = 2.0  # together with LATE_S less than the wheel's time-out in
 class ServerWatchdog:
     """Calls `on_lost` once, from its own thread, when the server at `address` is lost.
 
-    The server is lost when it closes an idle connection and accepts no new one, and when `is_lost` says so, which may
-    know the server's process. From the first `beat` on it is also lost when a step is late and the server does not
-    answer a call.
+    The server is lost in three cases: it closes an idle connection and accepts no new one; `is_lost`, which may know
+    the server's process, returns True; or, from the first `beat` on, a step is late and the server answers no call.
     """
 
     def __init__(

@@ -13,7 +13,7 @@ from perception.health.monitor import Health, Response
 from planning.fallback import drive_cautiously, safe_stop, slow_down, stop_lost, stop_on_request
 
 POSITION_SIGMA_MAX_M = 1.5
-"""Standard deviation of the position beyond which the ego may be in the wrong lane: it stops."""
+"""Standard deviation of the position above which the ego stops, because it may be in the wrong lane."""
 
 STAGE_DEADLINE_MS: Mapping[str, float] = {
     "health": 50.0,
@@ -26,14 +26,16 @@ STAGE_DEADLINE_MS: Mapping[str, float] = {
     "control": 10.0,
     "lights": 20.0,
 }
-"""Wall time that each stage may take in one step, ms. Chosen, not fitted: several times the means of one drive."""
+"""Wall time that each stage may take in one step, ms. The values are chosen: several times the means of one drive."""
 
 LOOK_EVERY_S = 0.5
+"""Time between two looks at the running stage."""
+
 STALL_LOOKS = 20
-"""Time between two looks at the running stage, and the number of looks after which it counts as stalled: 10 s."""
+"""Number of looks, `LOOK_EVERY_S` apart, at one running stage after which it counts as stalled: 10 s."""
 
 FIRST_STALL_LOOKS = 240
-"""As `STALL_LOOKS`, before any step is done: kernels are compiled and networks warmed up then."""
+"""As `STALL_LOOKS`, for the first stages of a drive, in which kernels are compiled and networks warmed up."""
 
 
 def choose_state(
@@ -57,10 +59,10 @@ def choose_state(
 
 
 POSITION_UNCERTAIN = "position uncertain"
-"""The reason of a stop that no camera causes."""
+"""Reason of a stop because of the position's uncertainty."""
 
 STOP_REQUESTED = "stop requested"
-"""The reason of a stop that a person asked for."""
+"""Reason of a stop that a person asked for."""
 
 
 def restrict(plan: Plan, state: DriveState, reason: str, speed_mps: float) -> Plan:
@@ -93,7 +95,7 @@ class SupervisionLog:
             self._late.setdefault(name, []).append(ms)
 
     def figures(self) -> dict[str, Any]:
-        """The states in their order, and of each stage that was late how often and how long at most."""
+        """The states in their order, and for each late stage the number of late steps and its longest time."""
         late = {name: {"steps": len(ms), "longest_ms": round(max(ms), 1)} for name, ms in self._late.items()}
         return {"states": list(self.changes), "late_stages": late}
 

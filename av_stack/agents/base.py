@@ -10,10 +10,11 @@ from av_core.types import ControlCommand, SensorFrame, StepResult
 
 @dataclass(frozen=True, slots=True)
 class AgentStep:
-    """What an agent decided in one step.
+    """The decision of an agent in one step.
 
-    Without `command` the simulator itself drives the ego; `observed` is then the command that the simulator gives it,
-    where that is known. `result` is the stack's, and None for every other agent.
+    * `command`: the command to the ego; None if the simulator itself drives the ego.
+    * `observed`: in this case, the command that the simulator gives the ego; None if it is not known.
+    * `result`: the result of the stack's pipeline; None for every other agent.
     """
 
     command: ControlCommand | None

@@ -1,4 +1,4 @@
-"""Two agents that look at nothing: scenarios that they pass test nothing."""
+"""Two agents that use no sensors, as a check of the scenarios: a scenario that they pass tests nothing."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ STRAIGHT_MPS = 30.0 / 3.6
 """Speed of the agent that drives straight on."""
 
 CRUISE_THROTTLE = 0.25
-"""Throttle that about holds `STRAIGHT_MPS` on a level road."""
+"""Throttle that roughly keeps `STRAIGHT_MPS` on a level road."""
 
 THROTTLE_PER_MPS = 0.25
-"""Change of the throttle for each m/s that the speed is off."""
+"""Change of the throttle per m/s of speed error."""
 
 
 class IdleAgent:
-    """Stands on the brake."""
+    """Stands still with full brake."""
 
     def step(self, frame: SensorFrame) -> AgentStep:
         return AgentStep(ControlCommand(throttle=0.0, brake=1.0, steer=0.0))
@@ -28,7 +28,7 @@ class IdleAgent:
 
 
 class StraightAgent:
-    """Drives straight on at `STRAIGHT_MPS`, whatever comes."""
+    """Drives straight on at `STRAIGHT_MPS`, and reacts to nothing."""
 
     def step(self, frame: SensorFrame) -> AgentStep:
         pedal = CRUISE_THROTTLE + THROTTLE_PER_MPS * (STRAIGHT_MPS - frame.wheel_speed_mps)
@@ -39,4 +39,4 @@ class StraightAgent:
 
 
 BLIND: Mapping[str, Callable[[], Agent]] = {"idle": IdleAgent, "straight": StraightAgent}
-"""How each of them is made, by its name."""
+"""The constructors of these agents, by name."""

@@ -19,7 +19,7 @@ LIMITS = {"throttle": (0.0, 1.0), "brake": (0.0, 1.0), "steer": (-1.0, 1.0)}
 """Smallest and largest value of each part of a command."""
 
 TOLERANCE = 1e-6
-"""A value may be outside `LIMITS` by so much, for rounding."""
+"""Amount by which a value may be outside `LIMITS`, because of rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,10 @@ class AgentSetup:
 
 
 class CustomAgent:
-    """Drives with an instance of `kind`, which is made and set up before the first step; `guard` calls it."""
+    """Drives with an instance of the class `kind`, which is made and set up before the first step.
+
+    `guard` makes all calls of the instance.
+    """
 
     def __init__(self, name: str, kind: type[Any], setup: AgentSetup, guard: Guard) -> None:
         self._name, self._kind, self._setup, self._guard = name, kind, setup, guard
@@ -80,7 +83,7 @@ def load_class(name: str) -> type[Any]:
 
 
 def checked(name: str, command: Any) -> ControlCommand:
-    """The command, if it is one. Raises AgentError for another type, a value that is no number, or one out of range."""
+    """`command`, if it is valid. Raises AgentError for another type, a value that is no number, or one out of range."""
     if not isinstance(command, ControlCommand):
         raise AgentError(f"agent {name}: a step returned {type(command).__name__}; needed is a ControlCommand")
     for key, (low, high) in LIMITS.items():

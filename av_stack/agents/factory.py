@@ -17,9 +17,10 @@ from av_stack.world.base import World
 
 @dataclass(frozen=True, slots=True)
 class AgentChoice:
-    """An agent that can be made: `kind` is its class where it is the user's own.
+    """The choice of an agent, which `make_agent` can make.
 
-    `autopilot` gets the ego in the step `from_frame`; 0 is at once.
+    `kind` is the class of an agent of the user's own; None for the others. The agent `autopilot` gets the ego in the
+    step `from_frame`; 0 means at once.
     """
 
     name: str
@@ -31,7 +32,7 @@ class AgentChoice:
 def choose_agent(name: str, folder: Path | None = None) -> AgentChoice:
     """Find the agent `name`; `folder` holds CARLA's own agents.
 
-    Raises ConfigError for a name that is none, AgentError for a class that cannot be loaded.
+    Raises ConfigError for an unknown name, AgentError for a class that cannot be loaded.
     """
     check_agent(name)
     if folder is not None and name not in CARLA_AGENTS:
@@ -47,9 +48,9 @@ def choose_agent(name: str, folder: Path | None = None) -> AgentChoice:
 
 
 def make_agent(choice: AgentChoice, world: World, setup: AgentSetup, step_limit_s: float = STEP_LIMIT_S) -> Agent:
-    """The agent in its world; every agent but the stack and the imitation, which need more.
+    """The chosen agent, ready to drive in `world`; not for the stack and the imitation, which need more arguments.
 
-    Raises AgentError where it cannot be made, ConfigError where it needs a CARLA server and `world` is none.
+    Raises AgentError where it cannot be made, ConfigError where it needs a CARLA server but `world` is a recording.
     """
     if choice.name in BLIND:
         return BLIND[choice.name]()

@@ -1,4 +1,4 @@
-"""Calls foreign code within a limit of time, and turns whatever it raises into one line."""
+"""Calls an agent's code with a time limit, and turns every exception from it into an error of one line."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ _Call = Callable[[], None]
 
 
 class Guard:
-    """Runs the calls of one agent, `name`, in a thread of its own, one after the other.
+    """Makes the calls of the agent `name` in a thread of its own, one after the other.
 
-    A call that has not returned after `limit_s`, or raises, is an AgentError that says which, and where. The thread of
-    a call that never returns cannot be ended: then the process has to end without waiting for it, and no more calls
-    are made. Errors of the stack itself pass unchanged.
+    If a call raises, or has not returned after `limit_s`, AgentError names the call and the place in the code. Errors
+    of the stack itself (AvStackError) pass unchanged. The thread of a call that never returns cannot be ended. Then no
+    more calls are made, and the process has to end without waiting for the thread.
     """
 
     def __init__(self, name: str, limit_s: float) -> None:
@@ -44,7 +44,7 @@ class Guard:
         def answer() -> None:
             try:
                 answers.put((function(*arguments), None))
-            except BaseException as error:  # noqa: BLE001 - also what ends a program, as sys.exit does
+            except BaseException as error:  # noqa: BLE001 - an agent may also call sys.exit
                 answers.put((None, error))
 
         self._calls.put(answer)

@@ -9,10 +9,10 @@ from av_core.suggest import did_you_mean
 
 STACK = "stack"
 IMITATION = "imitation"
-"""Drives by what a network makes of a picture; it needs the weights."""
+"""Drives by the imitation network, which computes a path and a target speed from a picture; it needs the weights."""
 
 CARLA_AGENTS = ("behavior", "basic")
-"""CARLA's own, from the user's copy of its folder `agents`."""
+"""CARLA's own agents, from the user's copy of CARLA's folder `agents`."""
 
 AGENTS = (STACK, IMITATION, "autopilot", *CARLA_AGENTS, "idle", "straight")
 
@@ -20,7 +20,7 @@ PRIVILEGED = ("autopilot", *CARLA_AGENTS)
 """Agents that ask the simulator for the truth."""
 
 CLASS_FORM = "package.module:Class"
-"""How a class of the user's own is named."""
+"""Form of the name of an agent class of the user's own."""
 
 _CLASS = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*")
 

@@ -1,4 +1,4 @@
-"""What a route means to drivers that know lanes and turns instead of a path: its lane changes, turns and way points."""
+"""Describes a route by lane changes, turns and way points, for agents that cannot follow a path of points."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from av_core.types import LaneGraph
 from planning import Route
 
 TURN_MIN_RAD = float(np.radians(30.0))
-"""Change of heading over a junction from which the way through it is a turn."""
+"""Change of heading over a junction above which the path through it counts as a turn."""
 
 BEHIND_JUNCTION_M = 8.0
-"""Way points keep this distance from the junction that they follow, so that only one of its exits leads to them."""
+"""Least distance of a way point behind a junction, so that only one exit of the junction leads to it."""
 
 BEFORE_JUNCTION_M = 6.0
-"""And this one from the junction ahead, more than the 5 m between the TrafficManager's own places: it drives to that
-nearest to a way point, which at the edge of a junction can be the first one of another turn."""
+"""Least distance of a way point before a junction.
+
+The TrafficManager drives to its own place nearest to a way point, and its places are 5 m apart. At the edge of a
+junction, that place could already belong to another turn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def lane_changes(route: Route, graph: LaneGraph) -> tuple[LaneChange, ...]:
 
 
 def road_options(route: Route, graph: LaneGraph) -> tuple[str, ...]:
-    """For each point of the route, what CARLA's agents call the way there: the name of a `RoadOption`."""
+    """For each point of the route, the name of the `RoadOption` by which CARLA's agents describe the path there."""
     options = ["LANEFOLLOW"] * len(route.s_m)
     for first, last in _stretches(route.is_junction):
         turn_rad = float(wrap_angle(route.curve.yaw_rad[last] - route.curve.yaw_rad[first]))

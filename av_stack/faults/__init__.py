@@ -1,1 +1,1 @@
-"""Faults of sensors, control and server that a drive is given on purpose, and the state that each has to lead to."""
+"""Faults of sensors, control and server that are injected into a drive, and the state that each must lead to."""

@@ -1,4 +1,4 @@
-"""The state that each fault, at its usual strength, has to lead to, and the time that this may take.
+"""The state that each fault must lead to at its default strength, and the time within which it must be reached.
 
 Tests and `benchmarks.faults` hold the stack to this table.
 """
@@ -30,9 +30,10 @@ from av_stack.faults.fault import (
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The stack reaches `state`, with `reason` as a part of the recorded one, within `within_s` of a fault's begin.
+    """The expected reaction to a fault: `state` within `within_s` after the fault's begin.
 
-    `state` is None where the drive has to end, with `reason` in its error; the time is wall time then.
+    `reason` must be a part of the recorded reason. If `state` is None, the drive must end with `reason` in its error,
+    and `within_s` is wall time.
     """
 
     state: DriveState | None

@@ -1,4 +1,4 @@
-"""The faults that a drive can be given, and how a text names one: `camera:freeze@12s`, `gnss:noise=15@4s-10s`."""
+"""The faults that can be injected into a drive, and their text form: `camera:freeze@12s`, `gnss:noise=15@4s-10s`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from av_core.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class FaultKind:
-    """One kind of fault. `strength` is that of a fault that names none; None where it has no strength."""
+    """One kind of fault; `strength` is the default strength, None for a kind without one."""
 
     name: str
     what: str
@@ -58,7 +58,7 @@ class Fault:
     until_s: float = math.inf
 
     def is_on(self, time_s: float) -> bool:
-        """Whether it affects a measurement or command of this time."""
+        """Whether the fault affects a measurement or command at this time."""
         return self.from_s <= time_s < self.until_s
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Alters sensor frames and commands as the faults of a drive demand."""
+"""Injects faults into sensor frames and commands."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class CommandDelay:
         self._waiting: deque[tuple[float, ControlCommand]] = deque()
 
     def due(self, command: ControlCommand, time_s: float) -> ControlCommand | None:
-        """The command to obey from now on, when `command` is given at `time_s`; None to go on with the last one."""
+        """The command to apply now, when the stack gives `command` at `time_s`; None to keep the last one."""
         delay_s = max((fault.strength for fault in self._faults if fault.is_on(time_s + EARLY_S)), default=0.0)
         if not delay_s:
             self._waiting.clear()
@@ -161,7 +161,7 @@ class CommandDelay:
 
 
 def _move_fix(frame: SensorFrame, x_m: float, y_m: float) -> SensorFrame:
-    """The frame with its fix displaced in the map frame; without a fix where a distance is NaN."""
+    """The frame with its GNSS fix displaced in the map frame, m; with a fix of NaN if a distance is NaN."""
     fix = frame.gnss
     here = GeoReference(fix.latitude_deg, fix.longitude_deg)
     latitude, longitude = map_to_geodetic((x_m, y_m), here)

@@ -1,4 +1,4 @@
-"""A world whose sensors, control and server have the faults that a drive is given."""
+"""A world with injected faults of its sensors, control and server."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from av_stack.faults.inject import EARLY_S, CommandDelay, FrameFaults
 from av_stack.world.base import PictureWatch, World
 
 _SIGNALS = {SERVER_KILL: signal.SIGKILL, SERVER_FREEZE: signal.SIGSTOP}
-"""What the server is sent, by kind of fault."""
+"""The signal that is sent to the server's process, by kind of fault."""
 
 SendSignal = Callable[[int], None]
 """Sends a signal to the server's process."""
 
 
 class FaultyWorld:
-    """`world` with `faults`. Truth stays true.
+    """`world` with `faults`; its `truth` is not changed.
 
-    Pictures are passed to nobody before their frame, because only the frame has its faults. `send_signal` is needed
-    for faults of the server. `close` is for the owner of `world`.
+    Pictures are not passed on before their frame, because faults are injected into whole frames. Faults of the server
+    need `send_signal`. `close` closes `world`.
     """
 
     def __init__(

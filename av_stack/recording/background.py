@@ -7,16 +7,17 @@ import threading
 from collections.abc import Callable
 
 JOBS_WAITING_MAX = 64
-"""So many are done within the time that an interrupted drive has to end."""
+"""Default limit of waiting jobs: so many can be done within the time that an interrupted drive has to end."""
 
 Job = Callable[[], object]
 
 
 class BackgroundWriter:
-    """Runs jobs in a thread. `submit` never waits: while `jobs_max` jobs wait, it drops the new one and counts it.
+    """Runs jobs in a background thread, in order.
 
-    `close` finishes those that wait. The first job that raises an error ends the work: later jobs are dropped, and the
-    next `submit` or `close` raises that error once.
+    `submit` never waits: while `jobs_max` jobs wait, a new one is dropped and counted. `close` runs the waiting jobs
+    first. After a job that raises an error, all later jobs are dropped, and the next `submit` or `close` raises this
+    error once.
     """
 
     def __init__(self, name: str, jobs_max: int = JOBS_WAITING_MAX) -> None:

@@ -1,4 +1,4 @@
-"""Draws what the stack believes and plans from above, beside what is really there, for the video."""
+"""Draws the stack's estimates and plan from above, together with the truth, for the video."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from av_stack.recording.ground_view import EGO_CENTRE_M, EGO_M, NOSE_SHARE, Grou
 from av_stack.recording.overlay import BRAKING_BGR, OBJECT_BGR, PLAN_BGR, WALKER_BGR
 
 AHEAD_M, BEHIND_M = 56.0, 24.0
-"""How much road the panel shows ahead of and behind the ego, which drives up the picture."""
+"""Length of road that the panel shows ahead of and behind the ego; ahead is up in the picture."""
 
 WIDTH_SHARE = 0.6
 """Width of the panel as a share of its height."""
 
 SECONDS_AHEAD = 3.0
-"""The lines at a road user lead to where it may be until this time, by each way that is predicted for it."""
+"""Time up to which the predicted paths of a road user are drawn."""
 
 PAPER_BGR, ROAD_BGR, EDGE_BGR = (38, 34, 32), (70, 64, 60), (118, 110, 104)
 EGO_BGR, TRUE_BGR = (219, 86, 26), (235, 235, 235)
 ALTERNATIVE_BGR = (200, 170, 90)
-"""Of the ways that the planner found and did not take."""
+"""Colour of the paths that the planner found but did not choose."""
 
 Lanes = Sequence[tuple[bool, Sequence[Sequence[float]], Sequence[Sequence[float]]]]
 
@@ -33,8 +33,8 @@ Lanes = Sequence[tuple[bool, Sequence[Sequence[float]], Sequence[Sequence[float]
 class BirdView:
     """The panel beside the front camera's picture, `height_px` high.
 
-    Grey outlines are the road users that are there; filled boxes are those that the stack tracks. So an empty outline
-    is one that it does not see, and a filled box without an outline is one that does not exist.
+    Grey outlines are the true road users; filled boxes are the tracked ones. So an empty outline is a road user that
+    the stack does not see, and a filled box without an outline is a track without a road user.
     """
 
     def __init__(self, lanes: Lanes, height_px: int) -> None:
@@ -67,7 +67,7 @@ class BirdView:
 
 
 def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
-    """Tracked road users with their predicted ways, the planned path, and those that were not taken."""
+    """Draw the tracked road users with their predicted paths, the planned path, and the paths that were not chosen."""
     for alternative in result.plan.alternatives:
         cv2.polylines(canvas, [view.pixels(alternative)], False, ALTERNATIVE_BGR, 1, cv2.LINE_AA)
     path = result.plan.trajectory.curve

@@ -13,10 +13,13 @@ from av_core.types import Float, Image
 Bgr = tuple[int, int, int]
 
 PIXEL_MAX = 2**14
-"""Points far outside the picture are moved to this distance, which OpenCV can still draw."""
+"""Largest pixel coordinate, without its sign, that OpenCV can draw; points farther outside are moved to it."""
 
-EGO_M, EGO_CENTRE_M = (4.9, 1.9), 1.4
-"""Length and width of the ego, and the distance of its box's centre from the rear axle."""
+EGO_M = (4.9, 1.9)
+"""Length and width of the ego."""
+
+EGO_CENTRE_M = 1.4
+"""Distance of the centre of the ego's box ahead of the rear axle."""
 
 NOSE_SHARE = 0.28
 """A vehicle's box narrows to a point from this share of its length ahead of its centre."""

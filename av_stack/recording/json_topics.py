@@ -1,4 +1,4 @@
-"""The messages of the JSON topics of one step: what the recording holds, and what the dashboard shows."""
+"""The messages of the JSON topics of one step, for the recording and the dashboard."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from scenarios.judging.judge import Progress
 Message = dict[str, Any]
 
 DECIMALS = 3
-"""Of what a message says of other road users. The exact values are in the recording's /replay/truth."""
+"""Decimals of the values of other road users in a message. The exact values are in the recording's /replay/truth."""
 
 
 def step_messages(frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> dict[str, Message]:
     """The messages by topic, as `schemas.TOPICS` describes them.
 
-    An agent other than the stack has none about what it estimates and plans.
+    For an agent other than the stack, the topics about estimates and plans are left out.
     """
     result = step.result
     messages = {"/sensors": _sensors(frame)}
@@ -43,7 +43,7 @@ def _sensors(frame: SensorFrame) -> Message:
 
 
 def _limits(plan: Plan | None, progress_m: float) -> Message:
-    """What the topic /control says of the plan; without one, only how far the ego has come on its route."""
+    """The part of the topic /control about the plan; without a plan, only the ego's progress on its route."""
     if plan is None:
         return {"constraint": "", "limited_by": "", "manoeuvre": "", "route_s_m": progress_m}
     limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
@@ -67,7 +67,7 @@ def _confidence(step: StepResult) -> Message:
 
 
 def _supervision(step: StepResult) -> Message:
-    """How the stack drives in view of its sensors, why, and which stages were late, with their time in ms."""
+    """The stack's `DriveState`, its reason, and the stages that were late, with their times in ms."""
     return {"state": step.state.value, "reason": step.reason, "late_stages": late_stages(step.stage_ms)}
 
 

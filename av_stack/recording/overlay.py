@@ -44,7 +44,7 @@ NEAR_M = 4.0  # closer points project far outside the picture
 
 @dataclass(frozen=True, slots=True)
 class Hud:
-    """Figures for the text band that the step itself does not hold; the speed is the true one."""
+    """Figures for the text band that are not part of the step; the speed is the true one."""
 
     speed_mps: float
     limit_mps: float
@@ -76,7 +76,7 @@ def picture_of(frame: SensorFrame, camera: CameraModel) -> Image:
 
 
 def draw_lanes(canvas: Image, camera: CameraModel, lanes: LaneEstimate) -> None:
-    """Draw the two lines of the ego's lane; the surer, the wider."""
+    """Draw the two lines of the ego's lane; a line is drawn wider the higher its confidence is."""
     for line in (lanes.left, lanes.right):
         if line is not None:
             _draw_lane_line(canvas, camera, line)

@@ -21,7 +21,9 @@ from av_stack.recording.exact.packing import PackingError
 
 H264, JPEG = "h264", "jpeg"
 KEYFRAME_EVERY_PICTURES = 20
-"""A second of a drive: a reader of one picture decodes at most so many, and a damaged one harms no more."""
+"""Number of pictures from one keyframe to the next, one second of a drive.
+
+To read one picture, at most so many have to be decoded, and a damaged picture affects at most so many."""
 
 OPTIONS = {
     "preset": "ultrafast",
@@ -30,7 +32,8 @@ OPTIONS = {
     "g": str(KEYFRAME_EVERY_PICTURES),
     "x264-params": "repeat-headers=1:annexb=1:bframes=0:aq-mode=1",
 }
-"""The fastest preset, and bits where they are seen (aq-mode), which makes the stream 15 % smaller at no cost."""
+"""Options of the encoder x264: its fastest preset. `aq-mode` spends the bits where errors are visible, which makes the
+stream 15 % smaller in the same time."""
 
 VIDEO_DATA, VIDEO_FORMAT = 3, 4
 IMAGE_DATA, IMAGE_FORMAT = 2, 3
@@ -84,7 +87,7 @@ class PreviewReader:
         self._waiting: list[bytes] = []
 
     def skip(self, message: bytes) -> None:
-        """Go on to the next message. Raises PackingError where this is none of a picture."""
+        """Take in a message without decoding its picture. Raises PackingError if the message holds no picture."""
         form, data = _picture_data(message)
         if form == JPEG:
             return

@@ -28,16 +28,16 @@ from scenarios.judging.judge import Progress
 
 RECORDING, VIDEO, RESULT = "recording.mcap", "drive.mp4", "result.json"
 REPORT, THUMBNAIL = "report.html", "thumbnail.jpg"
-"""Made of the others after the drive, see `av_stack.report`."""
+"""Files that are made from the other files after the drive, see `av_stack.report`."""
 
 EXPLANATION = "explain.json"
-"""What decided the drive's infractions, see `av_stack.explain`."""
+"""File with the causes of the drive's infractions, see `av_stack.explain`."""
 
 VIDEO_EVERY_STEPS = 2
-"""One picture of the video is made from every so many steps."""
+"""Number of steps from one picture of the video to the next."""
 
 WAITING_MAX_BYTES = 1 << 28
-"""Most memory for the pictures of steps that wait to be written."""
+"""Largest memory for the pictures of the steps that wait to be written."""
 
 RESULT_BYTES = 1 << 16
 """Disk space that is reserved for the result, which takes some 5 kB."""
@@ -120,7 +120,7 @@ class Recorder:
 
     @property
     def dropped_steps(self) -> int:
-        """The steps that were left out."""
+        """The number of steps that were left out."""
         return self._background.dropped
 
     def write(self, frame: SensorFrame, step: AgentStep, truth: Truth, progress: Progress) -> None:
@@ -128,7 +128,7 @@ class Recorder:
             self._background.submit(partial(self._write, frame, step, truth, progress))
 
     def write_verdict(self, verdict: Mapping[str, Any]) -> None:
-        """Write to the recording, as the last of it, how the drive ended, and how many steps it lacks."""
+        """Write the drive's verdict, and the number of dropped steps, at the end of the recording."""
         self._background.close()
         if self.error is None:
             try:
@@ -162,6 +162,6 @@ class Recorder:
 
 
 def _steps_waiting_max(rig: Rig) -> int:
-    """How many steps may wait, by the size of their pictures."""
+    """Largest number of steps that may wait to be written, computed from the size of their pictures."""
     step_bytes = sum(3 * camera.width_px * camera.height_px for camera in rig.cameras)
     return max(1, min(JOBS_WAITING_MAX, WAITING_MAX_BYTES // max(step_bytes, 1)))

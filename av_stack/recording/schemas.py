@@ -43,14 +43,15 @@ TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
     "/supervision": ("av_stack.Supervision", _types(StepResult, "state", "reason") | {"late_stages": dict[str, float]}),
     "/stage_ms": ("av_stack.StageTimes", _types(StepResult, "stage_ms")),
 }
-"""For each topic that every step writes: the name of its schema, and the type of each key of its messages."""
+"""The topics that every step writes; for each, the name of its schema and the type of each key of its messages."""
 
 MAP = "/map"
 MAP_SCHEMA: tuple[str, dict[str, Any]] = (
     "av_stack.Map",
     {"name": str, "lanes": list[tuple[bool, Line, Line]], "route": Line, "stop_lines": list[Line]},
 )
-"""The topic that is written once, and its schema; lanes are whether in a junction, left edge, right edge."""
+"""Name and key types of the schema of /map, which is written once. A lane is (is in a junction, left edge, right edge).
+"""
 
 _JSON = {**TOPICS, MAP: MAP_SCHEMA}
 

@@ -28,7 +28,7 @@ from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from scenarios.judging.judge import Progress
 
 PLAN_EVERY_POINTS = 2
-"""Every so many poses of the plan are written."""
+"""Only every so-many-th pose of the plan is written."""
 
 ROUNDING_STEPS = 1 << 10
 """Coordinates of lines, boxes and the plan are multiples of 1/1024 m, and so are the parts of their quaternions.
@@ -37,10 +37,10 @@ Doubles that end in zeros are compressed to less than half. The exact values are
 """
 
 COMMIT_EVERY_STEPS = 5
-"""Steps between commits: a recording that is cut off lacks at most so many, 0.25 s of a drive."""
+"""Steps from one commit to the next. A recording that is cut off lacks at most this many: 0.25 s of a drive."""
 
 COMPRESSION_LEVEL = 1
-"""Of zstd. The default takes a fifth more time for a recording that is 3 % smaller."""
+"""Compression level of zstd. The default level makes a recording 3 % smaller, but takes a fifth more time."""
 
 LANE_COLOUR = messages.Color(r=0.0, g=0.6, b=1.0, a=1.0)
 OBJECT_COLOUR = messages.Color(r=1.0, g=0.8, b=0.0, a=0.6)
@@ -62,8 +62,9 @@ class Recording:
         roads: dict[str, Any] | None = None,
         setup: DriveSetup | None = None,
     ) -> None:
-        """`roads` is the message of /map (`map_topic.map_message`). Without it, that topic stays empty; without
-        `setup`, all that only a replay reads.
+        """`roads` is the message of /map (`map_topic.map_message`); without it, this topic stays empty.
+
+        Without `setup`, the topics that only a replay reads stay empty.
         """
         self._context = foxglove.Context()
         self._steps_waiting = 0

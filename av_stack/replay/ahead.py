@@ -1,13 +1,12 @@
-"""What a replay works out ahead of its ticks: the detections. Two threads share a step, for two cores.
+"""Runs the detector of a replay in advance of its ticks, so that two threads share the work of a step on two cores.
 
-The thread ahead (`av_stack.world.replay`) reads the recording, decodes its pictures and runs the network on them; the
-other one drives, with all other stages.
+One thread reads in advance (`av_stack.world.replay`): it reads the recording, decodes its pictures and runs the network
+on them. The other thread runs all other stages.
 
-Detections may be found ahead because they follow from one picture alone: not from what the stack knows or decides, and
-not from the pictures before. Health and lanes would be next: they follow from the recorded frames alone, in their
-order. They stay with the thread that drives because they are Python for the most part, of which only one thread can run
-at a time: ahead, they made a step slower. The network and the decoder leave Python to the other thread. All other
-stages build on the ego's state.
+The detections of a picture can be computed in advance because they depend on this picture alone. Health and lanes could
+be computed in advance, too, since they depend only on the recorded frames in their order. But they are mostly Python
+code, of which only one thread runs at a time, and a step became slower when this was tried. The network and the decoder
+release Python's lock. All other stages depend on the ego's state.
 """
 
 from __future__ import annotations
@@ -21,12 +20,10 @@ Detect = Callable[[CameraImage], Detections]
 
 
 class DetectedAhead:
-    """Runs `detect` on each picture when it is read, and gives the answer when its tick asks for it.
+    """Runs `detect` on each picture when it is read, and returns the detections when their tick asks for them.
 
-    It is not begun in the background: a third busy thread would only take turns with these two on two cores.
-
-    `look` is for the thread that is ahead, `detect` for the one that drives; the answers are those that `detect` of the
-    constructor gives, in the order of the pictures.
+    The thread that reads in advance calls `look`; the thread that runs the stages calls `detect`. Both must get the
+    pictures in the same order. No third thread is used, since three busy threads would share two cores.
     """
 
     def __init__(self, detect: Detect) -> None:
@@ -34,7 +31,7 @@ class DetectedAhead:
         self._found: dict[tuple[str, int], Detections] = {}
 
     def look(self, image: CameraImage) -> None:
-        """Detect what is in a picture of a tick to come."""
+        """Run the detector on a picture of a later tick."""
         self._found[image.camera.name, image.stamp.frame] = self._detect(image)
 
     def detect(self, image: CameraImage) -> Detections:

@@ -43,9 +43,10 @@ from sim_configs.load import StackConfig, load_stack, load_weather
 
 @dataclass(frozen=True, slots=True)
 class BranchOptions:
-    """How to branch at `from_s`. None stands for what the recorded drive had.
+    """How to branch at `from_s`, s of the drive.
 
-    The files of the new drive go to `out`, if there is one.
+    An option that is None keeps the value of the recorded drive. The files of the new drive go to the folder `out`, if
+    it is given.
     """
 
     from_s: float
@@ -60,7 +61,7 @@ class BranchOptions:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A recorded drive and how to branch it, loaded and checked. `frame` is that of the branch."""
+    """A recorded drive and the options of its branch, loaded and checked; the branch begins at `frame`."""
 
     drive: RecordedDrive
     options: BranchOptions
@@ -72,7 +73,10 @@ class Branch:
 
 
 def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
-    """Check everything that can be checked before a server starts. Raises ConfigError, and AgentError of a class."""
+    """Check everything that can be checked before a server starts.
+
+    Raises ConfigError, and AgentError for an agent class that cannot be loaded.
+    """
     there, scenario = drive.setup, drive.scenario
     frame = _branch_frame(drive, options.from_s)
     check_can_be_driven_again(drive, frame)
@@ -154,7 +158,7 @@ def _setup(drive: RecordedDrive, agent: AgentChoice, stack: StackConfig, weather
 def _notes(
     drive: RecordedDrive, options: BranchOptions, agent: AgentChoice, oracles: Sequence[str], stack: StackConfig
 ) -> list[str]:
-    """What besides the code is not as in the recorded drive."""
+    """Sentences for the report about all differences from the recorded drive, apart from the code."""
     there = drive.setup
     notes = fingerprint.differences(there.versions, fingerprint.version())
     if agent.name != there.agent:
@@ -179,8 +183,9 @@ def _notes(
 class _Reenactment:
     """Leads a drive along a recorded one until the branch, and compares the two.
 
-    `restored_steps` counts the steps whose world is the recorded one, that of the branch included. `decided` is the
-    first step before the branch in which today's stack would have decided otherwise, where `is_same_agent`.
+    `restored_steps` counts the steps, up to and with that of the branch, whose world equals the recorded one. `decided`
+    is the first step before the branch in which today's stack would give another command; it is computed only if
+    `is_same_agent`.
     """
 
     drive: RecordedDrive
@@ -195,7 +200,7 @@ class _Reenactment:
         return LedAgent(agent, self.drive, self.frame)
 
     def watch(self, frame: SensorFrame, step: AgentStep, truth: Truth, _: Judge) -> None:
-        """Compare one step. Raises NotReproducedError where the world is another one before the branch."""
+        """Compare one step. Raises NotReproducedError if the world differs from the recorded one before the branch."""
         number, self.last_s = frame.stamp.frame, frame.stamp.time_s
         there = self.drive.steps.get(number)
         if there is None:

@@ -1,4 +1,4 @@
-"""What a branch of a recorded drive found, as lines for people and as JSON for programs."""
+"""The report of a branch of a recorded drive, as lines for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,18 @@ VERSION = 1
 """Version of the JSON."""
 
 OUTCOME = ("end", "driving_score", "route_completion")
-"""What both outcomes have beside their infractions."""
+"""Figures of both outcomes that the report compares, besides the infractions."""
 
 
 @dataclass(frozen=True, slots=True)
 class BranchReport:
     """A recorded drive and its branch at `branch_s`, side by side.
 
-    `restored_steps` counts the steps up to the branch whose world was the recorded one to the bit. `decided` is the
-    first step before it in which today's stack, where it drove there too, would have given another command.
-    `divergence` compares the steps from the branch on that the recording covers. `problem` says why the branch failed.
+    * `restored_steps`: number of steps up to the branch whose world equals the recorded one to the bit.
+    * `decided`: first step before the branch in which today's stack would have given another command; None if there is
+      none, or if the stack did not drive the recorded drive.
+    * `divergence`: comparison of the steps from the branch on, as far as the recording has them.
+    * `problem`: why the branch failed; None if it did not.
     """
 
     recording: str
@@ -40,7 +42,7 @@ class BranchReport:
 
     @property
     def rows(self) -> dict[str, tuple[Any, Any]]:
-        """Both outcomes by name, None where one is not known: the infractions that neither has are left out."""
+        """The figures of both outcomes by name, None where unknown; infractions that neither has are left out."""
         there, now = self.outcome_there, self.outcome_now
         rows = {name: (there.get(name), now.get(name)) for name in OUTCOME}
         before, after = there.get("infractions", {}), now.get("infractions", {})

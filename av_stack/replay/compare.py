@@ -16,10 +16,10 @@ TEXT_MAX = 80
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """How to compare. A field's name stands for itself and all fields within it: `scene.objects`.
+    """How to compare. The name of a field, such as `scene.objects`, stands for the field and all fields within it.
 
-    `tolerances` holds the largest difference of numbers that counts as none; the longest matching name decides. `only`
-    limits the comparison to some fields; empty for all.
+    * `tolerances`: for some fields, the largest difference of numbers that is ignored; the longest matching name holds.
+    * `only`: the fields to compare; empty for all.
     """
 
     ignored: Sequence[str] = ()
@@ -27,13 +27,13 @@ class Rules:
     only: Sequence[str] = ()
 
     def compares(self, name: str) -> bool:
-        """Whether the field counts."""
+        """Whether the field `name` is compared."""
         return not any(within(name, one) for one in self.ignored) and (
             not self.only or any(within(name, one) for one in self.only)
         )
 
     def tolerance(self, name: str) -> float:
-        """The largest difference of numbers that counts as none."""
+        """The largest difference of numbers in the field `name` that is ignored."""
         names = [one for one in self.tolerances if within(name, one)]
         return self.tolerances[max(names, key=len)] if names else 0.0
 
@@ -83,7 +83,7 @@ class Comparison:
         self.equal_steps += 1
 
     def add(self, there: StepResult, now: StepResult, ignored: Sequence[str] = ()) -> None:
-        """Take in what a step decided there and now; `ignored` does not count in this step."""
+        """Compare the recorded result `there` of a step with today's `now`; the fields `ignored` are left out."""
         self.steps += 1
         is_equal = True
         largest: dict[str, Difference] = {}
@@ -111,7 +111,7 @@ def within(name: str, other: str) -> bool:
 
 
 def differences(there: Any, now: Any, name: str = "") -> Iterator[Difference]:
-    """Every difference between two values, with the name of its field. How long stages took is no part of a result."""
+    """Every difference between two values, with the name of its field. The times of stages are not compared."""
     if type(there) is not type(now) and not (_is_number(there) and _is_number(now)):
         yield _difference(name, there, now)
     elif is_dataclass(there):

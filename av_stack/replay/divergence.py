@@ -1,4 +1,4 @@
-"""Compares two drives of one scenario step by step: when they part, and how far."""
+"""Compares two drives of one scenario step by step: when they begin to differ, and how far they are apart."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from av_stack.replay.compare import Difference, differences
 from av_stack.replay.recorded_drive import DrivenStep
 
 APART_M = (0.0, 0.1, 1.0)
-"""The report says when the ego is first farther than each of these from where it was."""
+"""Distances between the egos of both drives; the report gives the first time at which each is exceeded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,11 @@ class First:
 
 
 class Divergence:
-    """Collects when a drive parts from a recorded one; call `add` with both sides of every step, in order.
+    """Collects how a drive diverges from a recorded one; call `add` with both sides of every step, in order.
 
-    `apart` holds the first stamp at which the ego was farther away than each of `APART_M`. `farthest_m` is the largest
-    distance, at `farthest_at`. `equal_steps` counts the steps whose truth, measurements and command are equal byte for
-    byte, pictures left out.
+    * `apart`: for each distance of `APART_M`, the first stamp at which the two egos were farther apart.
+    * `farthest_m`, `farthest_at`: the largest distance, and its stamp.
+    * `equal_steps`: number of steps whose truth, measurements (without pictures) and command are equal to the bit.
     """
 
     def __init__(self) -> None:

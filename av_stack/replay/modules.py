@@ -1,4 +1,4 @@
-"""Which modules a replay runs, and the stages that give the recorded answer in the place of the others."""
+"""The modules that a replay can run, and the stages that return recorded results instead of the other modules."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ OUTPUTS: Mapping[str, tuple[str, ...]] = {
     "planning": ("plan",),
     "control": ("command.throttle", "command.brake", "command.steer"),
 }
-"""For each module the fields of `StepResult` that it decides; the lights of the vehicle need all of the modules."""
+"""For each module, the fields of `StepResult` that it decides. The vehicle's lights depend on all modules."""
 
 MODULES = tuple(OUTPUTS)
 SEEING = ("lanes", "objects", "lights")
@@ -49,7 +49,7 @@ def outputs(modules: Collection[str]) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Memory:
-    """What was decided in the tick that is replayed now."""
+    """The recorded results of the tick that is replayed now."""
 
     result: StepResult | None = None
 
@@ -60,9 +60,10 @@ class Memory:
 
 
 def replay_pipeline(stages: Stages, modules: Collection[str], memory: Memory, *, has_pictures: bool) -> Pipeline:
-    """The pipeline of `stages`, in which all but `modules` give the recorded answer.
+    """The pipeline of `stages`, in which all modules except `modules` return their recorded results from `memory`.
 
-    A plan was changed already where a camera was unwell, so the health is real only where plans are made anew.
+    The health of the sensors has an effect only if the planner is among `modules`: a recorded plan was already changed
+    for it.
     """
     answers = _Recorded(memory)
     changes: dict[str, Any] = {}
@@ -87,7 +88,7 @@ def replay_pipeline(stages: Stages, modules: Collection[str], memory: Memory, *,
 
 
 class _WithRecordedLanes(Pipeline):
-    """Has the recorded lanes, also where the front camera cannot be trusted or has no pictures here."""
+    """A pipeline with the recorded lanes, even if the front camera is not trusted or the replay has no pictures."""
 
     def __init__(self, stages: Stages, memory: Memory) -> None:
         super().__init__(stages)
@@ -98,7 +99,7 @@ class _WithRecordedLanes(Pipeline):
 
 
 class _Recorded:
-    """Gives the recorded answers; each of its parts has the method of one stage."""
+    """Returns recorded results; it has the method of each stage that it replaces."""
 
     def __init__(self, memory: Memory) -> None:
         self._memory = memory
@@ -145,14 +146,14 @@ class _RecordedLights:
 
 
 class _Blind:
-    """The health without pictures: none of them is trusted, and nothing is slowed down for that."""
+    """Stage for the health in a replay without pictures: no camera is trusted, but the ego does not slow down."""
 
     def update(self, frame: SensorFrame) -> RigHealth:
         return RigHealth(Health((), 1.0, 0.0), {}, frozenset())
 
 
 class _Unconcerned:
-    """Says which pictures are trusted, but asks for no reaction to those that are not."""
+    """Stage for the health that says which pictures are trusted, but never restricts the drive."""
 
     def __init__(self, monitor: RigHealthMonitor) -> None:
         self._monitor = monitor

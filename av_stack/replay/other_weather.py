@@ -1,7 +1,7 @@
-"""Drives a recorded drive again in another weather, with the recorded commands, to compare what perception sees.
+"""Repeats a recorded drive in another weather, with the recorded commands, to compare the results of perception.
 
 Weather has no effect on motion, so the world equals the recorded one in both weathers; only the pictures differ.
-Today's stack perceives both drives. Its results are compared with the truth, and with each other in pairs.
+Perception runs in both drives. Its results are compared with the truth, and pairwise with each other.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from sim_configs.load import load_stack, load_weather
 
 @dataclass(frozen=True, slots=True)
 class WeatherOptions:
-    """Which weather, and where the files of the drive in it go."""
+    """The other weather, and the folder for the files of the drive in it."""
 
     weather: str
     out: Path
@@ -117,9 +117,9 @@ def look_again(
     options: Options,
     watchers: Sequence[Watcher] = (),
 ) -> tuple[list[StepScore], Outcome]:
-    """Drive once more in this weather, with the recorded commands; returns what the stack sees in each recorded step.
+    """Repeat the drive in `weather` with the recorded commands; returns the scores of perception in each recorded step.
 
-    `scenario` is the recorded one; its name and that of its weather may be others.
+    `scenario` is the recorded one, except that its name and its weather may differ.
     """
     index = MapIndex(lane_graph_of_text(drive.setup.map_text, drive.setup.map_name))
     looks = _Looks(drive, drive.setup.rig.cameras[0], index)
@@ -137,7 +137,10 @@ def _setup(drive: RecordedDrive, weather: str | Mapping[str, float]) -> Setup:
 
 @dataclass(slots=True)
 class _Looks:
-    """Leads one of the drives, and scores what the stack sees. Raises NotReproducedError in another world."""
+    """Leads one of the drives, and scores perception.
+
+    Raises NotReproducedError if the world differs from the recorded one.
+    """
 
     drive: RecordedDrive
     camera: CameraModel

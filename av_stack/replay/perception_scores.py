@@ -1,4 +1,4 @@
-"""Scores what perception saw in one step against the truth: lane lines, road users and traffic lights."""
+"""Scores the results of perception in one step against the truth: lane lines, road users and traffic lights."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RANGE_MAX_M = 80.0
 """Road users farther away do not count."""
 
 MATCH_M, MATCH_SHARE = 2.0, 0.15
-"""A track is that of a road user if it is within this distance, or this share of the range, of its middle."""
+"""A track matches a road user if their middles are within this distance, or within this share of the range."""
 
 PEDESTRIANS, VEHICLES = "pedestrians", "vehicles"
 
@@ -32,10 +32,11 @@ class SeenLine:
 
 @dataclass(frozen=True, slots=True)
 class SeenObject:
-    """A road user in the front camera's picture, hidden or not: its range, and that of its track; None without one.
+    """A road user in the front camera's field of view, hidden or not: its true range and the range of its track.
 
-    `height_px` is the height of its whole box in the picture. `is_in_picture` tells whether the camera sees the track,
-    which radars or an earlier picture may hold alone.
+    The track's range is None if there is no track. `height_px` is the height of the road user's whole box in the
+    picture. `is_in_picture` says whether the camera detects the track now; radars or earlier pictures alone can keep a
+    track, too.
     """
 
     actor_id: int
@@ -53,9 +54,10 @@ class SeenObject:
 
 @dataclass(frozen=True, slots=True)
 class StepScore:
-    """What perception saw in one step. `lights` holds the recognized states by signal id, `true_lights` all states.
+    """The scores of perception in one step.
 
-    `ego_error_m` is how far ahead and to the left of its true place the ego believes to be.
+    `lights` holds the recognized light states by signal id, `true_lights` all true states. `ego_error_m` is the error
+    of the estimated position, ahead of and to the left of the true position.
     """
 
     stamp: Stamp
@@ -100,9 +102,9 @@ def _lines(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex) -> 
 
 
 def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObject, ...]:
-    """Each road user in the picture with the nearest track that is left, the pairs nearest to one another first.
+    """The road users in the picture, each matched to at most one track; the nearest pairs are matched first.
 
-    Both are taken relative to the ego: where it is, and where it believes to be.
+    Road users are taken relative to the ego's true pose, tracks relative to its estimated pose.
     """
     there = [
         (one, _group_of(one), at, box[3] - box[1])

@@ -1,4 +1,4 @@
-"""Reads a recorded drive as a whole: its scenario, and for every step the truth, what was measured, and the command."""
+"""Reads a recorded drive into memory: its scenario, and the truth, measurements and command of every step."""
 
 from __future__ import annotations
 
@@ -22,10 +22,7 @@ from scenarios.model import Scenario
 
 @dataclass(frozen=True, slots=True)
 class DrivenStep:
-    """One step of a drive: the truth, what the sensors but the cameras measured, and the command that the ego obeyed.
-
-    The frame is without pictures, which are not always recorded.
-    """
+    """One step of a drive: the truth, the sensor frame without pictures, and the command that the ego obeyed."""
 
     truth: Truth
     frame: SensorFrame
@@ -33,7 +30,7 @@ class DrivenStep:
 
     @classmethod
     def of(cls, frame: SensorFrame, step: AgentStep, truth: Truth) -> DrivenStep:
-        """What is kept of a step."""
+        """The step without its pictures and without the agent's other results."""
         return cls(truth, replace(frame, cameras={}), step.applied)
 
     @property
@@ -51,11 +48,13 @@ class DrivenStep:
 
 @dataclass(frozen=True, slots=True)
 class RecordedDrive:
-    """A recording in memory, without pictures. `steps` are those that were recorded, by frame. `stack` is the stack's
-    configuration.
+    """A recording in memory, without pictures.
 
-    `faults` are those that the drive was given. `verdict` says how it ended, and is empty where it was cut off.
-    `problem` says why the recording could not be read to its end.
+    * `steps`: the recorded steps by frame number.
+    * `stack`: the stack's configuration.
+    * `faults`: the faults that were injected into the drive.
+    * `verdict`: the end of the drive and its scores; empty if the drive was cut off.
+    * `problem`: why the recording could not be read to its end; None if it could.
     """
 
     path: Path
@@ -94,7 +93,7 @@ def read_drive(path: Path) -> RecordedDrive:
 def _scenario(path: Path, setup: DriveSetup) -> Scenario:
     values = _values(path, setup.scenario, "scenario")
     if values.get("weather_keyframes"):
-        values.pop("weather", None)  # only one of them may be given
+        values.pop("weather", None)  # a scenario must not have both a weather and keyframes
     return validate(values, Scenario, f"{path}: the recorded scenario does not fit this version")
 
 

@@ -1,6 +1,6 @@
 """Leads a drive along a recorded one: the scenario runs anew, and the ego obeys the recorded commands.
 
-The simulator is deterministic, so the world becomes what it was, which is checked step by step.
+The simulator is deterministic, so the world develops as in the recorded drive; this is checked in every step.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ from scenarios.weather_course import start_weather
 from sim_configs.load import load_weather
 
 RIG = "recorded"
-"""What the result says of the rig: that of the recording."""
+"""Name of the rig in the result: the rig is that of the recording."""
 
 AUTOPILOT = "autopilot"
 
 
 class NotReproducedError(AvStackError):
-    """The world does not become again what it was in a recorded drive."""
+    """The world did not develop as in the recorded drive."""
 
 
 def check_can_be_driven_again(drive: RecordedDrive, frame: int) -> None:
-    """Raise ConfigError where the recording cannot lead the world to this frame; a map is never taken for a path."""
+    """Raise ConfigError if the recording does not hold all that is needed to repeat the drive up to `frame`.
+
+    A recorded map name that is a path is refused, too, so that a recording cannot name other files.
+    """
     path, there = drive.path, drive.setup
     if there.server not in ("", EMBEDDED):
         raise ConfigError(
@@ -62,7 +65,7 @@ def check_out_is_elsewhere(drive: RecordedDrive, out: Path) -> None:
 
 
 def check_weather_is_constant(drive: RecordedDrive) -> None:
-    """Raise ConfigError where the scenario itself changes the weather, so that another one cannot replace it."""
+    """Raise ConfigError if the scenario itself changes the weather: then no other weather can replace it."""
     if len(drive.scenario.weather_keyframes) > 1:
         raise ConfigError(f"--weather: the weather of {drive.path} changes along its route")
 
@@ -87,7 +90,7 @@ def recorded_map(drive: RecordedDrive) -> Iterator[Path | None]:
 
 
 def check_world(drive: RecordedDrive, there: DrivenStep, now: DrivenStep) -> None:
-    """Raise NotReproducedError where the truth of a step is not the recorded one to the bit."""
+    """Raise NotReproducedError if the truth of a step differs from the recorded truth in any bit."""
     if there.packed_truth == now.packed_truth:
         return
     first = First.of(now.stamp, "truth", there.truth, now.truth)
@@ -102,9 +105,10 @@ def check_world(drive: RecordedDrive, there: DrivenStep, now: DrivenStep) -> Non
 
 @dataclass(frozen=True, slots=True)
 class LedAgent:
-    """Gives the recorded commands before `frame`, and from then on those of `agent`, which sees every frame.
+    """Gives the recorded commands before `frame`, and the commands of `agent` from `frame` on.
 
-    With `has_own_lights` the lights are always those that the agent switches, since they move nothing.
+    The agent sees every frame. With `has_own_lights` the vehicle's lights are always those of the agent, because lights
+    do not affect the motion.
     """
 
     agent: Agent

@@ -1,4 +1,4 @@
-"""A reference: what the stack decided in a replay, step by step, in a small MCAP file."""
+"""References: the decisions of the stack in a replay, step by step, in a small MCAP file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COMMIT_EVERY_STEPS = 100
 
 
 class ReferenceWriter:
-    """Writes a reference beside `path`, and puts it in its place when the block ends without an error.
+    """Context manager that writes a reference to `path`; the file appears only if the block ends without an error.
 
     Raises AvStackError where it cannot be written.
     """
@@ -67,9 +67,9 @@ class ReferenceWriter:
 
 
 def read_reference(path: Path) -> tuple[Mapping[int, bytes], Unpacker[AgentStep]]:
-    """The packed steps of a reference by frame, and what unpacks them. A recording is a reference too.
+    """(the packed steps of a reference by frame number, their unpacker). A recording can serve as a reference, too.
 
-    Raises ConfigError where the file is none.
+    Raises ConfigError where the file is no reference.
     """
     steps: dict[int, bytes] = {}
     unpacker: Unpacker[AgentStep] | None = None

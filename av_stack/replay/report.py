@@ -1,4 +1,4 @@
-"""What a replay found, as lines for people and as JSON for programs."""
+"""The report of a replay, as lines for people and as JSON for programs."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ VERSION = 1
 """Version of the JSON."""
 
 FIELDS_MAX = 30
-"""Most fields in the lines for people; the JSON has all of them."""
+"""Largest number of fields in the lines for people; the JSON has all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayReport:
     """The outcome of one replay. `comparison` is None where nothing was compared.
 
-    `stage_ms` holds the mean time of each stage, `took_s` that of the whole loop. `problem` says why the recording
-    could not be read to its end.
+    `stage_ms` holds the mean time of each stage, `took_s` the time of the whole loop. `problem` says why the recording
+    could not be read to its end; None if it could.
     """
 
     recording: str
@@ -131,5 +131,5 @@ def _entry(found: FieldSummary) -> dict[str, Any]:
 
 
 def _finite(size: float | None) -> float | None:
-    """JSON knows no infinite numbers."""
+    """`size`, or None if it is infinite: JSON has no infinite numbers."""
     return size if size is not None and math.isfinite(size) else None

@@ -1,4 +1,4 @@
-"""Replays one recorded drive: today's stack on the recorded inputs, open loop, compared with what was decided."""
+"""Replays one recorded drive: runs today's stack on the recorded inputs, open loop, and compares its decisions."""
 
 from __future__ import annotations
 
@@ -37,15 +37,16 @@ from scenarios.model import RouteTable
 from sim_configs.load import StackConfig
 
 Watch = Callable[[float], None]
-"""Is told after every step how many seconds of the drive have been replayed."""
+"""Function that is called after every step with the number of seconds of the drive that have been replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplayOptions:
-    """How to replay. `modules` are those that run; the others give their recorded answer.
+    """How to replay.
 
-    The comparison is with the recording, or with the file `reference`, which `is_update` writes instead. Without
-    `modules`, all run whose inputs were recorded.
+    * `modules`: the modules to run; the others return their recorded results. Without names, all modules run whose
+      inputs were recorded.
+    * `reference`: a file to compare with, instead of the recording. With `is_update` it is written instead.
     """
 
     modules: Sequence[str] = ()
@@ -60,7 +61,7 @@ class ReplayOptions:
 def replay(path: Path, options: ReplayOptions, watch: Watch | None = None) -> ReplayReport:
     """Replay the recording `path` to its end, or as far as it can be read.
 
-    Raises ConfigError where it cannot be replayed, or not with these options.
+    Raises ConfigError if it cannot be replayed at all, or not with these options.
     """
     with closing(open_recorded(path)) as world, ExitStack() as closers:
         modules, notes = _choose(world, options)
@@ -108,7 +109,7 @@ def replay(path: Path, options: ReplayOptions, watch: Watch | None = None) -> Re
 
 
 def _choose(world: ReplayWorld, options: ReplayOptions) -> tuple[Sequence[str], list[str]]:
-    """The modules that run, and what the report says about it."""
+    """(the modules that run, notes for the report about this choice)."""
     setup, has_pictures = world.setup, world.reader.has_pictures
     if not setup.rig.cameras:
         raise ConfigError(f"{world.reader.path}: cannot be replayed: the drive had no camera")
@@ -139,25 +140,29 @@ def _choose(world: ReplayWorld, options: ReplayOptions) -> tuple[Sequence[str], 
 
 
 def _decided(result: StepResult, recorded: StepResult | None) -> StepResult:
-    """The result with the recorded lights of the vehicle, unless all modules ran: they need every one of them."""
+    """The result; if not all modules ran, with the recorded lights of the vehicle, which depend on all modules."""
     if recorded is None:
         return result
     return replace(result, command=replace(result.command, lights=recorded.command.lights))
 
 
 def _needs_pictures(modules: Sequence[str], setup: DriveSetup) -> bool:
-    """Whether a module looks at pictures, or reacts to the health of the cameras."""
+    """Whether one of the modules uses pictures, or depends on the health of the cameras."""
     return "planning" in modules or bool(set(modules) & _seeing(setup))
 
 
 def _from_truth(setup: DriveSetup) -> set[str]:
-    """The modules that an oracle answers for, from the recorded truth."""
+    """The modules that an oracle replaces; it uses the recorded truth."""
     of_oracle = {"detection": "objects", "lights": "lights", "localization": "localization"}
     return {of_oracle[name] for name in setup.oracles if name in of_oracle}
 
 
 def _seeing(setup: DriveSetup) -> set[str]:
-    """The modules that need pictures; the oracle of the objects tells which of them are in the front picture."""
+    """The modules that need pictures.
+
+    An oracle of the lights needs none. An oracle of the objects does, because it says which road users are in the front
+    camera's picture.
+    """
     return set(SEEING) - (_from_truth(setup) & {"lights"})
 
 
@@ -168,7 +173,8 @@ def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, option
     weights = needed_weights(setup.oracles, options.weights, options.device) if detects else None
     backend = build_backend(cameras, weights, options.device)
     if not detects:
-        backend = replace(backend, detect=_nothing)  # the planner has to know the cameras that read the lights
+        # the detector is not run, but must exist: the planner needs to know which cameras read the lights
+        backend = replace(backend, detect=_nothing)
     elif options.device == "cpu" and backend.detect is not None:  # on a GPU, lanes and detection are one graph
         ahead = DetectedAhead(backend.detect)
         world.look_ahead(ahead.look)
@@ -181,7 +187,7 @@ def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, option
 
 
 def _nothing(_: CameraImage) -> tuple[Detection, ...]:
-    """Detects nothing, where no module that runs asks for detections."""
+    """A detector without detections, for replays in which no running module uses them."""
     return ()
 
 
@@ -223,7 +229,7 @@ def _notes_at_the_end(world: ReplayWorld, judge: _Judge) -> list[str]:
 
 
 class _Judge:
-    """Holds what was decided against what is decided now."""
+    """Compares the recorded decisions with those of the replay."""
 
     def __init__(self, world: ReplayWorld, modules: Sequence[str], options: ReplayOptions) -> None:
         self.compared_with = ""
@@ -249,14 +255,14 @@ class _Judge:
         self.comparison = Comparison(Rules(rules.ignored, rules.tolerances, outputs(modules)))
 
     def recorded(self, modules: Sequence[str]) -> StepResult | None:
-        """What was decided in the world's tick, if a module gives that answer again."""
+        """The recorded result of the world's tick; None if all modules run, so that none needs it."""
         tick = self._world.recorded
         if tick is None or set(modules) == set(MODULES):
             return None
         return self._recorded.unpack(tick.step).result
 
     def compare(self, frame: SensorFrame, packed: bytes, now: StepResult) -> None:
-        """Compare what is decided now, which is also there `packed`."""
+        """Compare the result `now` of a step with the recorded one; `packed` is the same step packed."""
         tick = self._world.recorded
         if self.comparison is None or tick is None:
             return

@@ -1,4 +1,4 @@
-"""One drive in two weathers: what perception saw of the same world, step by step, in pairs."""
+"""The report of one drive in two weathers: the scores of perception in the same world, compared in pairs."""
 
 from __future__ import annotations
 
@@ -38,7 +38,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class WeatherReport:
-    """A drive in its own weather and in another one. Both have the same steps. `problem` says why a drive failed."""
+    """A drive in its own weather and in another one, with the same steps.
+
+    `problem` says why one of the drives failed; None if none did.
+    """
 
     recording: str
     weather_there: str
@@ -94,7 +97,7 @@ def compare(there: Sequence[StepScore], now: Sequence[StepScore]) -> list[Pair]:
 
 
 def light_outcomes(there: StepScore, now: StepScore) -> list[tuple[str, str]]:
-    """For each light that was recognized in one of the weathers, how it was in both: right, wrong or not read."""
+    """(outcome there, outcome now) of each light that was recognized in either weather: right, wrong or not read."""
     names = sorted({*there.lights, *now.lights} & there.true_lights.keys())
     return [(_light(there, name), _light(now, name)) for name in names]
 

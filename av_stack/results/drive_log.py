@@ -28,7 +28,7 @@ VERDICT = (
     "faults",
     "supervision",
 )
-"""What a recording says at its end, by the keys of result.json."""
+"""The keys of result.json that a recording also holds, at its end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class DriveFacts:
-    """What a result says about a drive besides its figures."""
+    """Facts about a drive that its result names besides the figures."""
 
     scenario: Scenario
     rig: str
@@ -53,13 +53,14 @@ class DriveFacts:
 
 
 class DriveLog:
-    """Collects the figures of a drive, and writes them to `folder`, if there is one; records the drive there if there
-    is a `setup`, with a video of `camera`, if there is one.
+    """Collects the figures of a drive, and writes its files.
 
-    Removes the files of an earlier drive from the folder. Call `start` when the drive begins, `update` after every
-    step, `finish` for the result, and `close` once, also after an error. `finish` may be called from another thread;
-    the result and the recording then end with the same step, and later steps are ignored. Raises AvStackError or
-    OSError where the files cannot be written at all.
+    With `folder` the result is written there, and the files of an earlier drive are removed from it. With `setup` the
+    drive is recorded, and with `camera` the recording has a video.
+
+    Call `start` when the drive begins, `update` after every step, `finish` for the result, and `close` once, also after
+    an error. `finish` may be called from another thread; the result and the recording then end with the same step, and
+    later steps are ignored. Raises AvStackError or OSError where the files cannot be written at all.
     """
 
     def __init__(

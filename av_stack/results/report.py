@@ -25,13 +25,13 @@ from scenarios.model import Scenario
 from scenarios.script.parts import PartRun
 
 STRETCH_M = 1000.0
-"""Length of the stretch over which the fastest mean speed is taken."""
+"""Length of the stretch for the fastest mean speed."""
 
 
 class Statistics:
-    """Collects the figures that the verdict lacks: localization error, constraints on the plan, computing time.
+    """Collects the figures that are not in the verdict: localization error, constraints on the plan, computing time.
 
-    The first two are known only of the stack, whose steps have a result.
+    Localization error and constraints exist only for the stack, because other agents' steps have no result.
     """
 
     def __init__(self, route: Route) -> None:
@@ -64,7 +64,7 @@ class Statistics:
         self._ended = time.perf_counter()
 
     def _take_in(self, step: StepResult, truth: Truth, step_s: float) -> None:
-        """What only a step of the stack tells."""
+        """Take in the figures that only a step of the stack has."""
         ego, true = step.scene.ego, truth.ego
         along, across = map_to_vehicle((ego.x_m, ego.y_m), true)
         self._errors.append((float(along), float(across), float(wrap_angle(ego.yaw_rad - true.yaw_rad))))
@@ -118,7 +118,10 @@ def _rms(values: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What happened of the script: the times of its events, and its parts by name. Both may grow during the drive."""
+    """The events of the script that have happened, with their times, and the states of its parts by name.
+
+    Both mappings may grow during the drive.
+    """
 
     events: Mapping[str, float]
     parts: Mapping[str, PartRun]
@@ -135,9 +138,10 @@ def result(
     played: Played,
     agent: str,
 ) -> dict[str, Any]:
-    """Content of result.json; what `Expectations` limits is there as counts.
+    """Content of result.json.
 
-    `shortcomings` is what the scenario expects and the drive lacks.
+    It has a count for every figure that `Expectations` can limit. `shortcomings` lists the expectations of the scenario
+    that the drive does not meet.
     """
     figures = asdict(verdict)
     infractions, log = figures.pop("infractions"), figures.pop("infraction_log")

@@ -1,4 +1,4 @@
-"""The boundary to a simulator or a recording: the `World` protocol, which holds all that the runner may ask of it."""
+"""The `World` protocol: everything that the stack may ask of a simulator or of a recording."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class World(Protocol):
 
     @property
     def server_version(self) -> str:
-        """Version of the simulator that measures, or measured: part of a drive's result."""
+        """Version of the simulator, or of the one that the recording was made on; part of a drive's result."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""`World` over a recording that `av-stack run` made: it plays what was measured, and its ego does not obey."""
+"""`World` over a recording of `av-stack run`: it plays the recorded measurements; its ego obeys no commands."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ from av_stack.world.base import PictureWatch
 from av_stack.world.carla.map import lane_graph_of_text
 
 TICKS_AHEAD = 8
-"""So many ticks are read, and their pictures decoded and looked at, in advance."""
+"""Number of ticks that are read in advance, with their pictures decoded."""
 
 Look = Callable[[CameraImage], None]
-"""Is shown each picture in a thread that is ahead, before `tick` returns it."""
+"""Function that gets each picture before `tick` returns it, in the thread that reads in advance."""
 
 
 class ReplayWorld:
-    """Plays one recording; a thread of its own reads and looks ahead. `recorded` is the tick that `tick` returned last.
+    """Plays one recording, which a thread of its own reads in advance.
 
-    A recording without lossless pictures gives frames without cameras. Once `tick` has returned None, `problem` says
-    why the recording could not be read to its end, if so. Raises ConfigError where the file cannot be replayed.
+    `recorded` is the tick that `tick` returned last. A recording without lossless pictures gives frames without
+    cameras. If the recording cannot be read to its end, `problem` says why, once `tick` has returned None. Raises
+    ConfigError where the file cannot be replayed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -55,7 +56,7 @@ class ReplayWorld:
         self.reader.has_pictures = False
 
     def look_ahead(self, look: Look) -> None:
-        """Show each picture to `look` as soon as it is read, ticks before its own; call it before the first tick."""
+        """Pass each picture to `look` as soon as it is read, some ticks in advance; call it before the first tick."""
         self._look = look
 
     @property
@@ -129,7 +130,7 @@ class _Ahead:
         return found
 
     def close(self) -> None:
-        """End the thread, wherever it is, and what waits in `next`."""
+        """End the thread, and wake a caller that waits in `next`."""
         self._is_closed.set()
         while self._thread.is_alive():
             self._empty()
@@ -155,7 +156,7 @@ class _Ahead:
 
 
 def _shown(ticks: Iterator[RecordedTick], look: Look | None) -> Iterator[RecordedTick]:
-    """The ticks after `look`, if any, has seen their pictures."""
+    """The same ticks; the pictures of each are passed to `look` first, if it is given."""
     for tick in ticks:
         if look is not None:
             for image in tick.frame.cameras.values():

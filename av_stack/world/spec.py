@@ -51,16 +51,17 @@ class LateWeather:
 
 @dataclass(frozen=True, slots=True)
 class WorldSpec:
-    """What the world contains.
+    """The contents of a world.
 
-    `route` is the rough route of the ego in CARLA coordinates (x, y); traffic is spawned near it.
-
-    The vehicles of the traffic are drawn from the blueprints of `traffic_kinds` (CARLA's `base_type`, lower case); a
-    kind named twice is drawn twice as often. `weather` is the name of a CARLA preset, or CARLA's parameters by name.
-    `traffic_comes_later` says that vehicles which come during the drive are handed to the TrafficManager.
-    `weathers_to_come` are shown once each before the first tick, so that the server has its shaders ready;
-    `late_weather` is so too, but takes no tick of its own, so that the world is the same without it until its frame.
-    `xodr` is the map's OpenDRIVE file, for a server that does not have the map.
+    * `start`, `route`: start and rough route of the ego, CARLA coordinates (x, y); traffic is spawned near the route.
+    * `weather`: the name of a CARLA preset, or CARLA's parameters by name.
+    * `weathers_to_come`: shown once each before the first tick, so that the server compiles its shaders then.
+    * `late_weather`: shown before the first tick, too, but without a tick of its own. So until its frame the world is
+      the same as without it.
+    * `traffic_kinds`: the traffic is drawn from the blueprints of these kinds (CARLA's `base_type`, lower case); a kind
+      named twice is drawn twice as often.
+    * `traffic_comes_later`: vehicles that are spawned during the drive are handed to the TrafficManager.
+    * `xodr`: the map's OpenDRIVE file, for a server that does not have the map.
     """
 
     map_name: str

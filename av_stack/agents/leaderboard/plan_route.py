@@ -22,7 +22,7 @@ UNKNOWN_LIMIT_MPS = 30.0 / 3.6
 
 SPACING_M = 1.0
 SAME_M = 0.5
-"""Points of the plan so near to each other count once."""
+"""Points of the plan nearer to each other than this count as one."""
 
 
 def route_on_map(graph: LaneGraph, plan: Sequence[Pose2D]) -> Route:

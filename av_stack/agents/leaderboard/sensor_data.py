@@ -1,4 +1,4 @@
-"""The stack's sensors in the terms of CARLA Leaderboard 2: what to ask the evaluator for, and what it gives."""
+"""The stack's sensors for CARLA Leaderboard 2: what to request from the evaluator, and how to convert its data."""
 
 from __future__ import annotations
 

@@ -1,11 +1,14 @@
-"""The vehicle that CARLA Leaderboard 2 gives every agent, as its sensors cannot tell: a Lincoln MKZ of 2020."""
+"""The parameters of the vehicle that every agent drives in CARLA Leaderboard 2: a Lincoln MKZ of 2020.
+
+An agent cannot measure them with the sensors that it has there.
+"""
 
 from __future__ import annotations
 
 from av_core.types import VehicleParameters
 
 REAR_AXLE_X_M = -1.425
-"""The rear axle in the frame of CARLA's actor."""
+"""x of the rear axle in the frame of CARLA's actor."""
 
 MKZ_2020 = VehicleParameters(
     length_m=4.892,
@@ -17,4 +20,4 @@ MKZ_2020 = VehicleParameters(
     mass_kg=1710.0,
     steer_curve=((0.0, 1.0), (20.0 / 3.6, 0.9), (60.0 / 3.6, 0.8), (120.0 / 3.6, 0.7)),
 )
-"""As `vehicle_parameters` reads them from CARLA."""
+"""The same values as `vehicle_parameters` reads from CARLA."""

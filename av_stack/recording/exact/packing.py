@@ -1,8 +1,8 @@
 """Packs values of the stack's dataclasses into bytes without loss, and reads them back, also with later fields.
 
-The code for a type is made of its type hints, so a new field needs no change here. Bytes are msgpack; a dataclass is
-the list of its fields, whose names and types the schema holds. Floats keep all 64 bits, arrays their type and shape.
-Equal bytes mean equal values, and the other way round.
+The functions that pack a type follow from its type hints, so a new field needs no change here. The bytes are msgpack. A
+dataclass is packed as the list of its fields; the schema holds their names and types. Floats keep all 64 bits, arrays
+their type and shape. Two values are equal if and only if their bytes are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ import numpy as np
 from av_core.errors import AvStackError
 
 FORMAT = 1
-"""Version of how values become bytes. Files of a later one are refused."""
+"""Version of the format. Files of a later version are refused."""
 
 NONE = type(None)
 
@@ -33,7 +33,7 @@ Schema = Mapping[str, Mapping[str, str]]
 
 
 class PackingError(AvStackError):
-    """Packed values cannot be read: they are damaged, or their types were others than today's."""
+    """Packed values cannot be read: they are damaged, or today's types differ from theirs."""
 
 
 class Packer(Generic[T]):
@@ -56,7 +56,7 @@ class Packer(Generic[T]):
         return data
 
     def _writer(self, hint: Any) -> Convert:
-        """The function that turns a value of this type into what msgpack knows."""
+        """The function that converts a value of this type to types that msgpack can pack."""
         if hint in _PLAIN:
             return _PLAIN[hint]
         if is_dataclass(hint):
@@ -104,8 +104,8 @@ class Packer(Generic[T]):
 class Unpacker(Generic[T]):
     """Reads values of the dataclass `kind` that were packed with `schema`, maybe by an earlier version.
 
-    A field that the dataclass has got since has its default; one that it no longer has is left out. Raises
-    PackingError where a field without default is missing or has another type, and for a later format.
+    A field that was added to the dataclass later gets its default; a field that was removed is ignored. Raises
+    PackingError where a field without a default is missing or has another type, and for a later format.
     """
 
     def __init__(self, kind: type[T], schema: bytes) -> None:
@@ -121,7 +121,7 @@ class Unpacker(Generic[T]):
         return value
 
     def _reader(self, hint: Any) -> Convert:
-        """The function that makes a value of this type."""
+        """The function that makes a value of this type from the unpacked msgpack value."""
         if hint in _PLAIN:
             return _checked(hint)
         if is_dataclass(hint):
@@ -189,7 +189,7 @@ def _read_schema(kind: str, schema: bytes) -> Schema:
 
 
 def _check_type(kind: type, name: str, there: str, today: str) -> None:
-    """A type may have got None as a further value since."""
+    """Raise PackingError if the type of a field has changed; that None became allowed since does not count."""
     if there != today and f"{there} | None" != today:
         raise PackingError(
             f"recorded by another version of av-stack: {kind.__name__}.{name} is {there} there, {today} now"

@@ -1,6 +1,6 @@
 """Packs pictures without loss, as single pictures of the video codec MagicYUV, which FFmpeg and PyAV know.
 
-`benchmarks.replay codecs` compares it with others: it is the fastest of those that make the pictures much smaller.
+`benchmarks.replay codecs` compares it with other codecs: of those with a good compression it is the fastest.
 """
 
 from __future__ import annotations

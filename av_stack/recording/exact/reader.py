@@ -1,4 +1,4 @@
-"""Reads what a replay needs from a recording, tick by tick, as far as it can be read."""
+"""Reads the data for a replay from a recording, tick by tick, up to the end or to the first damage."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ from av_stack.recording.exact.topics import FRAME, PICTURES, SETUP, STEP, TRUTH
 from av_stack.recording.repair import open_recording
 
 DAMAGE = (McapError, ZstdError, struct.error, ValueError, RuntimeError, OverflowError, EOFError)
-"""What the MCAP reader raises for a damaged file."""
+"""The exceptions that the MCAP reader raises for a damaged file."""
 
 Found = tuple[Schema | None, Channel, Message]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedTick:
-    """One step of a recording: its frame, the truth, and what was decided, still packed as `AgentStep`.
+    """One step of a recording: its frame, the truth, and the packed `AgentStep`.
 
-    The frame has all its pictures, or none where the recording holds them only as previews. `messages` holds those of
-    the other topics that the reader was asked for.
+    The frame has all its pictures, or none if the recording holds them only as previews. `messages` are the messages of
+    the further topics that the reader was asked for.
     """
 
     frame: SensorFrame
@@ -45,12 +45,14 @@ class RecordedTick:
 
 
 class DriveReader:
-    """One recording; `setup` can be read at once, `ticks` once. Cut-off files are read from a repaired copy.
+    """Reads one recording: `setup` at any time, `ticks` once. A cut-off file is read from a repaired copy.
 
-    With `has_pictures` the frames have pictures; they are left out where it is set to False before `ticks`. After
-    `ticks`, `problem` says in one line why it ended before the end of the file, and `missing_steps` counts the steps
-    between its ticks that were not recorded. Ticks have the messages of all topics that begin with one of `more`, too.
-    Raises ConfigError where the file is none that can be replayed.
+    * `has_pictures`: whether the frames have pictures; set it to False before `ticks` to leave them out.
+    * `problem`: after `ticks`, the reason in one line why it ended before the end of the file; None if it did not.
+    * `missing_steps`: after `ticks`, the number of steps between its ticks that were not recorded.
+    * `more`: the ticks also get the messages of all topics whose names begin with one of these.
+
+    Raises ConfigError if the file cannot be replayed.
     """
 
     def __init__(self, path: Path, more: tuple[str, ...] = ()) -> None:
@@ -80,11 +82,11 @@ class DriveReader:
 
     @property
     def is_cut_off(self) -> bool:
-        """Whether the drive did not come to write its end."""
+        """Whether the recording ends without the verdict, because the drive was cut off."""
         return not self.verdict
 
     def steps_unpacker(self) -> Unpacker[AgentStep]:
-        """What unpacks the `step` of the ticks. Raises PackingError where today's types cannot hold them."""
+        """The unpacker of the `step` of the ticks. Raises PackingError if today's types cannot hold these steps."""
         return Unpacker(AgentStep, self._topics[STEP])
 
     def ticks(self) -> Iterator[RecordedTick]:
@@ -114,11 +116,11 @@ class DriveReader:
             self._end(last, f"a damaged recording: {error}")
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Close the file. Safe to call twice."""
         self._closer.close()
 
     def _follows(self, last: Stamp, stamp: Stamp) -> bool:
-        """Whether the clock goes on; counts the steps that are left out."""
+        """Whether `stamp` is later than `last`; adds the steps between the two to `missing_steps`."""
         if stamp.frame <= last.frame or stamp.time_s <= last.time_s:
             self._end(last, f"the clock jumps back to {stamp.time_s:.2f} s")
             return False
@@ -130,7 +132,7 @@ class DriveReader:
         self.problem = f"{self.path}: can be read no further {after}: {why}"
 
     def _groups(self) -> Iterator[dict[str, bytes]]:
-        """The messages of each whole step, by topic."""
+        """The messages of each complete step, by topic."""
         group: dict[str, bytes] = {}
         topics = [topic for topic in self._topics if self.has_pictures or not topic.startswith(PICTURES)]
         for _, channel, message in self._messages([*topics, *self._other_topics()]):

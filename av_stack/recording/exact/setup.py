@@ -1,4 +1,4 @@
-"""What a drive was driven with: all that a replay needs besides what each tick measures."""
+"""The setup of a recorded drive: all data that a replay needs besides the measurements of each tick."""
 
 from __future__ import annotations
 
@@ -8,21 +8,22 @@ from dataclasses import dataclass
 from av_core.types import Rig, VehicleParameters
 
 EMBEDDED = "embedded"
-"""What `DriveSetup.server` is for an embedded server that the run itself started."""
+"""Value of `DriveSetup.server` for an embedded server that the run itself started."""
 
 FAULTS_APART = "; "
-"""What separates the drive's faults in the recording's metadata."""
+"""Separator of the drive's faults in the recording's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class DriveSetup:
     """The setup of one drive.
 
-    `map_text` is the OpenDRIVE text of the map. `scenario` and `stack` are the scenario and the stack's configuration
-    as JSON. `versions` holds the version of the code, its commit, and those of the libraries that compute. `weights` is
-    the detector's file, with a digest, and empty without a detector. `has_pictures` says whether every picture is
-    stored without loss. `server` is the address of the server that it drove on, `EMBEDDED`, or empty where that is not
-    known.
+    * `map_text`: the OpenDRIVE text of the map.
+    * `scenario`, `stack`: the scenario and the stack's configuration as JSON.
+    * `versions`: the version of the code, its commit, and the versions of the libraries that it computes with.
+    * `weights`: the name of the detector's file with a digest of its content; empty without a detector.
+    * `has_pictures`: whether every picture is stored without loss.
+    * `server`: the address of the server, or `EMBEDDED`; empty if it is not known.
     """
 
     map_name: str

@@ -1,4 +1,4 @@
-"""The topics of a recording that a replay reads: /replay/setup once, and with every step what was measured and decided.
+"""The topics of a recording that a replay reads: /replay/setup once, and the inputs and results of every step.
 
 Each message is a packed dataclass (`packing`), whose fields the topic's schema holds.
 """
@@ -24,11 +24,11 @@ SETUP, FRAME, STEP, TRUTH, PICTURES = (
     "/replay/truth",
     "/replay/camera",
 )
-"""The last of them has one topic for each camera below it."""
+"""Names of the topics; `PICTURES` is the prefix of one topic for each camera."""
 
 ENCODING, SCHEMA_ENCODING = "msgpack", "av_stack fields"
 NO_PICTURE = np.zeros((0, 0, 3), dtype=np.uint8)
-"""In the place of the pictures in a packed frame: these have topics of their own."""
+"""Replaces each picture in a packed frame, because pictures have topics of their own."""
 
 
 class ExactTopics:
@@ -75,7 +75,7 @@ def without_pictures(frame: SensorFrame) -> SensorFrame:
 
 
 def without_times(step: AgentStep) -> AgentStep:
-    """The step without how long each stage took, which no two runs have in common."""
+    """The step without the times of its stages, which differ in every run."""
     if step.result is None:
         return step
     return replace(step, result=replace(step.result, stage_ms={}))

@@ -12,9 +12,9 @@ T = TypeVar("T")
 
 
 def read_unless_gone(read: Callable[[], T]) -> T | None:
-    """What `read` takes from an actor; None where the actor has been destroyed.
+    """The result of `read`, which reads an actor; None if the actor has been destroyed.
 
-    `is_alive` cannot tell: it is false for a moment after a spawn, too.
+    CARLA's `is_alive` does not show this: it is also false for a moment after a spawn.
     """
     try:
         return read()
@@ -47,7 +47,7 @@ class SpawnOnAutopilot:
         self._commands.append(SpawnActor(blueprint, place).then(self._autopilot))
 
     def spawn(self, client: carla.Client, do_tick: bool) -> list[int]:
-        """The ids of the vehicles that had room."""
+        """Spawn the batch; returns the ids of the vehicles whose places were free."""
         answers = client.apply_batch_sync(self._commands, do_tick)
         return [answer.actor_id for answer in answers if not answer.error]
 

@@ -18,8 +18,10 @@ VERSION = "0.9.16"
 CONNECT_TIMEOUT_S = 5.0
 LOAD_TIMEOUT_S = 120.0
 WORKER_THREADS = 1
-"""Threads of the client that read the streams. One takes in what arrived first before what arrived later: the contacts
-of a tick come before the measurements of the next. Several would deliver a contact a tick late now and then."""
+"""Threads of the client that read the streams.
+
+A single thread handles messages in the order of their arrival, so the contacts of a tick come before the measurements
+of the next tick. With several threads, a contact would sometimes come a tick late."""
 LISTEN_TRY_S = 1.0
 LISTEN_PAUSE_S = 0.2
 """Pause between two tries to listen, in which `ServerWatchdog` can notice that the server is lost."""
@@ -82,7 +84,7 @@ class Session:
             self.client.set_timeout(timeout_s)
 
     def give_up(self, *, is_silent: bool) -> None:
-        """Ask the server nothing more: it is silent, or another program uses it."""
+        """Send no more calls to the server, because it is silent (`is_silent`) or another program uses it."""
         self._is_lost = True
         self._is_silent = self._is_silent or is_silent
 
@@ -94,7 +96,7 @@ class Session:
             action(*arguments)
 
     def release(self, action: Callable[[], object]) -> None:
-        """Release what lives in this process, also when another program uses the server; not when that is silent."""
+        """Run `action`, which releases objects of this process. Skipped only when the server is silent."""
         if not self._is_silent:
             with self.answering("cleaning up"):
                 action()

@@ -38,7 +38,10 @@ def is_replaced(world: carla.World) -> bool:
 
 
 def why_lost(world: carla.World, ego_id: int) -> str | None:
-    """What another program has done to this drive, judged by the client's copy of the last tick; None if nothing."""
+    """The harm that another program has done to this drive, in words; None if it has done none.
+
+    It is judged by the client's copy of the last tick.
+    """
     if is_replaced(world):
         return "another program loaded a new world, and the ego is gone"
     if not world.get_snapshot().has_actor(ego_id):

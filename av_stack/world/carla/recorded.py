@@ -19,17 +19,20 @@ from av_stack.world.spec import DEFAULT_STEP_S, Address
 
 ROLE = "hero"
 END_S = 1e-3
-"""So short before its end a recording is over: at its last frame, vehicles stand and have their physics back."""
+"""Time before the end of a recording at which it counts as over.
+
+In the last frame itself, vehicles stand and have their physics back."""
 
 TOTAL = re.compile(r"Total time recorded: ([\d.]+)")
 """Line of CARLA's answer to `replay_file`."""
 
 
 class RecordedEgo:
-    """The vehicle with the role hero in the recording `name`, else its only vehicle, with the sensors of `rig`.
+    """The ego of the recording `name`, with the sensors of `rig` on it.
 
-    The server at `address` is ours alone. Raises WorldError where it cannot play the recording, and where no vehicle in
-    it can be told to be the one.
+    The ego is the vehicle with the role `hero`, or the only vehicle of the recording. No other program may use the
+    server at `address`. Raises WorldError where the server cannot play the recording, and where it has neither a
+    vehicle with that role nor a single one.
     """
 
     def __init__(self, address: Address, name: str, rig: Rig) -> None:
@@ -50,7 +53,7 @@ class RecordedEgo:
         self._count = 0
 
     def tick(self) -> SensorFrame | None:
-        """What the sensors measure in the next step; None at the end of the recording, and once the vehicle is gone."""
+        """The measurements of the next step; None at the end of the recording, and once the vehicle does not exist."""
         stamp = Stamp(self._count, self._count * DEFAULT_STEP_S)
         shown_s = stamp.time_s + DEFAULT_STEP_S  # the tick before the first one has shown the beginning
         if shown_s > self._end_s - END_S:
@@ -81,7 +84,7 @@ class RecordedEgo:
 
 
 def _take_over_time(world: carla.World) -> None:
-    """Make the server wait for our ticks, unless it does: setting it is a tick itself."""
+    """Make the server wait for our ticks, unless it does so already: each change of the setting is a tick itself."""
     settings = world.get_settings()
     if settings.synchronous_mode and settings.fixed_delta_seconds == DEFAULT_STEP_S:
         return

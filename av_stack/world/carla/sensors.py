@@ -31,7 +31,7 @@ from av_core.types import (
 from av_stack.world.base import PictureWatch
 
 ASK_EVERY_S = 1.0
-"""Time without data after which it is asked whether the sensor is gone."""
+"""Time between two checks whether a sensor without data still exists."""
 
 
 class Framed(Protocol):
@@ -45,7 +45,7 @@ T = TypeVar("T", bound=Framed)
 
 RADAR = "sensor.other.radar"
 RADAR_TIMEOUT_S = 5.0
-"""Time, s, after which a radar counts as silent; its data come with the cameras', which are waited for first."""
+"""Time after which a radar counts as silent; it begins when the data of all cameras have arrived."""
 
 Listen = Callable[[carla.Sensor, Callable[[Any], None]], None]
 
@@ -162,9 +162,9 @@ class SensorRig:
     def collisions(self, first: int, before: int, stamp_of: Callable[[int], Stamp]) -> tuple[CollisionEvent, ...]:
         """Contacts of the ego in the ticks after `first` and before `before`, each once, with the stamp of its tick.
 
-        Those of the tick `before` may still be on their way, so they are for the next call. Those of the ticks before
-        are here: the embedded server sent them before the measurements of `before`, and the client's only thread takes
-        in what arrived first. A CARLA server may send a contact later; it is then given in a later call.
+        Contacts of the tick `before` may not have arrived yet, so they are left for the next call. All earlier ones
+        have arrived: the embedded server sends them before the measurements of `before`, and the client's single thread
+        keeps the order. A CARLA server may send a contact later; a later call then returns it.
         """
         while not self._collisions.empty():
             self._contacts.append(self._collisions.get())
@@ -244,7 +244,7 @@ def take(
 
 
 def split_contacts(contacts: Sequence[T], first: int, before: int) -> tuple[list[T], list[T]]:
-    """(those of the ticks after `first` and before `before`, those of later ticks), each in the order of arrival."""
+    """(contacts of the ticks after `first` and before `before`, contacts of later ticks), each in order of arrival."""
     due = [contact for contact in contacts if first < contact.frame < before]
     return due, [contact for contact in contacts if contact.frame >= before]
 

@@ -19,21 +19,25 @@ PATH_GAP_M = 10.0
 """Distance between the way points that the TrafficManager gets."""
 
 AHEAD_OF_START_M = 8.0
-"""The first way point is so far ahead of the ego: the TrafficManager waits for ever for one that it has passed."""
+"""Distance of the first way point ahead of the ego. The TrafficManager would wait for ever for a point behind it."""
 
 BACK_M, AHEAD_M = 5.0, 12.0
-"""The ego is sought on the route from this far behind its last position to this far ahead."""
+"""Part of the route, behind and ahead of the ego's last position, that is searched for its new position."""
 
 CHANGED_M = 1.0
 """The ego has changed lanes when it is within this distance of the route."""
 
 CHANGE_MAX_MPS = 9.0
-"""Above about 10 m/s the TrafficManager takes a lane change back at once: its target is farther away than the 20 m
-within which it keeps to its plan."""
+"""Largest speed during a lane change.
+
+Above about 10 m/s the TrafficManager cancels a lane change at once: its target is farther away than the 20 m within
+which it keeps to its plan."""
 
 CHANGE_MIN_MPS = 2.0
+"""Smallest speed during a lane change."""
+
 CHANGE_TIME_S = 4.0
-"""Before a lane change is done, the ego may go as fast as it needs this time to the end of the stretch for it."""
+"""Until a lane change is done, the ego drives so that it needs at least this time to the end of the stretch for it."""
 
 BRAKING_MPS2 = 2.0
 """Deceleration before a lane change."""
@@ -42,14 +46,14 @@ ORDER_EVERY_S = 3.0
 """A lane change that the TrafficManager has not carried out is ordered again after this time."""
 
 APART_S = 10.0
-"""The TrafficManager carries out no lane change within the distance that it drives in this time after the last one."""
+"""The TrafficManager makes no lane change while it is nearer to the last one than the distance driven in this time."""
 
 
 class Autopilot:
     """Hands the ego to the TrafficManager, with the route as its path, and orders the route's lane changes.
 
-    The TrafficManager takes the exits that lead along the path, but does not change lanes for it. It gets the ego at
-    once, or in the step of `from_frame`, up to which the ego has to be led by others.
+    The TrafficManager takes the exits that lead along the path, but does not change lanes by itself. It gets the ego at
+    once, or in the step `from_frame`; before this step another agent has to drive.
     """
 
     def __init__(self, world: CarlaWorld, route: Route, from_frame: int = 0) -> None:
@@ -85,7 +89,7 @@ class Autopilot:
         """Nothing to release: the ego goes with its world."""
 
     def _take_over(self) -> Traffic:
-        """Hand the ego to the TrafficManager, which is started only now if the world has none."""
+        """Hand the ego to the TrafficManager; starts one if the world has none."""
         traffic = self._world.require_traffic()
         with self._world.episode.session.answering("handing the ego to the TrafficManager"):
             traffic.drive(self._ego)
@@ -93,7 +97,7 @@ class Autopilot:
         return traffic
 
     def _drive(self, traffic: Traffic, time_s: float) -> None:
-        """Order what the TrafficManager does not do itself: lane changes, and the speed before them."""
+        """Give the orders that the TrafficManager needs: lane changes, and the speed before them."""
         self._prepare_change(traffic)
         if self._changes and self._may_order(self._changes[0], time_s):
             self._ordered_s, self._ordered_m = time_s, self._s_m
@@ -108,11 +112,11 @@ class Autopilot:
         return float(seen.d_m)
 
     def _is_done(self, change: LaneChange, across_m: float) -> bool:
-        """Whether the ego is in the new lane. In the first half of the change the route is still near the old one."""
+        """Whether the ego is in the new lane; never in the first half of the change: the route is near the old lane."""
         return self._s_m > (change.start_m + change.end_m) / 2 and abs(across_m) < CHANGED_M
 
     def _prepare_change(self, traffic: Traffic) -> None:
-        """Slow down for the next lane change, and drive on after it."""
+        """Slow down for the next lane change, and drive at the speed limit again after it."""
         if self._is_stopping:
             traffic.drive_at(self._ego, 0.0)
             return

@@ -31,13 +31,15 @@ PLAN_GAP_M = 2.0
 """Distance between the way points of the plan: the sampling of CARLA's own agents."""
 
 CLOSE_M = 0.1
-"""It may be smaller by this."""
+"""Tolerance by which this distance may be smaller."""
 
 TRACE_GAP_M = 1.0
 """Distance between the points of the Leaderboard's routes."""
 
 OFF_ROUTE_M = 7.0
-"""A way with a point farther than this from the route is another one. A lane change may lie elsewhere."""
+"""Largest distance of a planned path from the route; a path farther away is another one.
+
+It is wide because the planner may change lanes at another place than the route."""
 
 Step = tuple[carla.Waypoint, Any]
 """A way point, and the `RoadOption` there."""
@@ -46,13 +48,15 @@ BASIC_KMH = 30.0
 """Target speed of the basic agent until it knows a speed limit, as in CARLA's automatic_control.py."""
 
 ROLL_ON_THROTTLE = 0.3
-"""Throttle once the agent's plan is used up: its step would raise an error. It drops the plan when it makes way."""
+"""Throttle after the end of the agent's plan, where its own step would raise an error.
+
+It can be needed before the end of the route, because an agent drops its plan when it makes way for another vehicle."""
 
 NEEDED = Path("agents") / "navigation" / "behavior_agent.py"
 
 
 class CarlaAgent:
-    """Drives the ego of `world` with `agent`, one of CARLA's own, which has its plan; `guard` calls it."""
+    """Drives the ego of `world` with `agent`, one of CARLA's own agents that has its plan; `guard` calls it."""
 
     def __init__(self, name: str, world: CarlaWorld, agent: Any, guard: Guard) -> None:
         self._name, self._world, self._agent, self._guard = name, world, agent, guard
@@ -133,13 +137,13 @@ def thinned(plan: Iterable[Step]) -> list[Step]:
 
 
 def _plan(world: CarlaWorld, route: Route, guard: Guard) -> list[Step]:
-    """What the Leaderboard's agents get: the way that CARLA's own planner finds through the places of the route.
+    """The plan as CARLA's agents get it in the Leaderboard: the path of CARLA's own planner along the route.
 
-    Where it finds another way than the route, or none, it is the route.
+    If this planner finds another path or none, the plan consists of the points of the route itself.
     """
     try:
         traced = guard.call("its route planner", _traced, world, route)
-    except AgentError:  # it finds no way
+    except AgentError:  # CARLA's planner finds no path
         traced = []
     places = np.array([(waypoint.transform.location.x, -waypoint.transform.location.y) for waypoint, _ in traced])
     if len(places) > 1 and _is_same_way(places, route.curve):
@@ -148,14 +152,14 @@ def _plan(world: CarlaWorld, route: Route, guard: Guard) -> list[Step]:
 
 
 def _is_same_way(places: NDArray[np.float64], curve: Curve) -> bool:
-    """Whether a way through `places` (N, 2) stays near the curve, and leaves no part of it out."""
+    """Whether the path through `places` (N, 2) stays near the curve along the curve's whole length."""
     there = curve.distance_m(*places.T).max()
     back = np.hypot(curve.x_m[:, None] - places[:, 0], curve.y_m[:, None] - places[:, 1]).min(axis=1)
     return bool(max(there, back.max()) < OFF_ROUTE_M)
 
 
 def _traced(world: CarlaWorld, route: Route) -> list[Step]:
-    """Points 1 m apart on the way of CARLA's planner."""
+    """Points 1 m apart on the path of CARLA's planner."""
     planner = importlib.import_module("agents.navigation.global_route_planner").GlobalRoutePlanner(
         world.episode.map, TRACE_GAP_M
     )

@@ -15,7 +15,7 @@ from av_stack.world.carla.road_users.crowd import Crowd
 from av_stack.world.carla.road_users.traffic import free_port
 
 WEIGHTS = {"motorcycle": 2.5, "bicycle": 2.5, "truck": 2.0, "van": 1.5, "bus": 4.0}
-"""How much more often than a car each base type is drawn, per blueprint, so that rare kinds are learned too."""
+"""Weight of each base type per blueprint, relative to a car, so that a detector also learns rare kinds."""
 
 CROSSING_SHARE = 0.3
 """Share of the walkers that may cross the road."""
@@ -27,7 +27,7 @@ NEAR_LIGHTS = 0.6
 class Population:
     """Spawns the road users for one episode of labelled pictures; `cleanup` destroys them.
 
-    `vehicles` and `crowd` are there from the start; `move_guests` replaces the `guests`.
+    `vehicles` and `crowd` stay for the whole episode; `move_guests` replaces the `guests`.
     """
 
     def __init__(
@@ -73,7 +73,10 @@ class Population:
         self._cleanup.callback(self._destroy, self.guests)
 
     def draw_vehicles(self, count: int, of: int, model: str | None) -> list[carla.Vehicle]:
-        """`count` cars drawn from the first `of`, of this `model` if any drives; other kinds if no car drives."""
+        """`count` cars drawn at random from the first `of` cars of the traffic.
+
+        They are of this `model` if the traffic has any. Without a single car, other vehicles are drawn.
+        """
         cars = [v for v in self.vehicles if v.attributes.get("base_type") == "car"] or self.vehicles
         if model is not None:
             cars = [v for v in self.vehicles if v.type_id == model] or cars

@@ -1,4 +1,4 @@
-"""What detectors confuse, close to the cameras: standing lorries, buses, vans and cycles, and props beside the road."""
+"""Objects that detectors confuse, close to the cameras: standing lorries, buses, vans, cycles, and roadside props."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ PROPS = (
     "streetsign", "streetsign01", "streetsign04", "swingcouch", "trafficcone01", "trafficwarning", "trashbag",
     "trashcan01", "trashcan03", "travelcase", "vendingmachine",
 )  # fmt: skip
-"""Props that have the size or the form of road users, lights or signs, and are none of them."""
+"""Props that resemble road users, lights or signs in size or form."""
 
 
 class Roadside:
-    """Spawns what stands near the cameras; `cleanup` destroys it. `vehicles` are labelled, props are not."""
+    """Spawns standing vehicles and props near the cameras; `cleanup` destroys them.
+
+    The `vehicles` are labelled, the props are not.
+    """
 
     def __init__(self, client: carla.Client, world: carla.World, seed: int, cleanup: ExitStack) -> None:
         self.vehicles: list[carla.Actor] = []
@@ -46,7 +49,7 @@ class Roadside:
         cleanup.callback(self._clear)
 
     def replace(self, vehicles: int, props: int, hosts: Sequence[carla.Vehicle]) -> None:
-        """Remove what stands there, and place up to this many vehicles and props near the `hosts`, in turn."""
+        """Remove the present objects, and place up to this many vehicles and props near the `hosts`, in turn."""
         self._clear()
         for number in range(vehicles):
             place = self._lane_place(hosts[number % len(hosts)])

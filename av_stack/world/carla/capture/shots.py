@@ -56,10 +56,13 @@ LIGHT_CHANCES = {"Red": 0.2, "Yellow": 0.35, "Green": 0.25, "Off": 0.2}
 class CaptureSpec:
     """One episode of capturing.
 
-    `views` cameras (with a rig, `views` sets of them) ride on as many cars. Each of `scenes` has its own weather and
-    its own `guests`, people who walk near the cameras and start within `guests_m` ahead of them, and yields `shots`
-    moments. Each camera's field of view is drawn from `fov_deg`. `redraw_limits` changes the numbers on the map's speed
-    limit signs. `large_vehicles` (and cycles) stand in each scene close ahead of the cameras, `props` beside the road.
+    * `views`: number of cars that carry a camera each, or with a rig, all cameras of the rig.
+    * `scenes`: number of scenes; each has its own weather and its own guests, and yields `shots` moments.
+    * `guests`: people who walk near the cameras in a scene; they start within `guests_m` ahead of a camera.
+    * `fov_deg`: fields of view from which each camera's own is drawn.
+    * `redraw_limits`: changes the numbers on the map's speed limit signs.
+    * `large_vehicles`: large vehicles and cycles that stand close ahead of the cameras in each scene.
+    * `props`: props beside the road in each scene.
     """
 
     map_name: str
@@ -140,7 +143,7 @@ class _Capture:
                 yield from self._shoot(weather)
                 self._tick(TICKS_BETWEEN_SHOTS - 1)
 
-    # ------------------------------------------------------------ what there is
+    # ------------------------------------------------------------ actors and cameras
 
     def _load(self) -> carla.World:
         world = self._client.load_world(self._spec.map_name)

@@ -1,4 +1,4 @@
-"""What is labelled in pictures: road users, signal heads and signs, as boxes in CARLA's world frame."""
+"""The things that are labelled in pictures: road users, signal heads and signs, as boxes in CARLA's world frame."""
 
 from __future__ import annotations
 

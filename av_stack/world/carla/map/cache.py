@@ -1,8 +1,8 @@
 """Keeps lane graphs in the user's cache folder, since reading one from CARLA takes seconds.
 
-A graph depends on nothing but the map's name and OpenDRIVE text, the code that reads it, and the libraries that this
-code uses; all of them are in the key. What is returned has always been through the file's form, so that a drive with a
-kept graph equals one with a new graph to the bit.
+A graph depends only on the map's name, its OpenDRIVE text, the code that reads it, and the libraries of this code; all
+of them are in the key. A new graph is also written to bytes and read back, so that a drive with a cached graph equals
+a drive with a new one to the bit.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from av_core.disk_cache import DiskCache, key_of, user_folder
 from av_core.types import LaneGraph
 
 MOST_GRAPHS = 50
-"""Some 200 MB, if all are of large towns."""
+"""Largest number of graphs in the cache: some 200 MB if all are of large towns."""
 
 
 def kept(name: str, xodr: str, make: Callable[[], LaneGraph]) -> LaneGraph:
@@ -32,7 +32,7 @@ def kept(name: str, xodr: str, make: Callable[[], LaneGraph]) -> LaneGraph:
 
 @cache
 def _code() -> tuple[str | bytes, ...]:
-    """What besides the map decides the graph: these sources, and the versions of the libraries."""
+    """The parts of the key besides the map: these source files, and the versions of the libraries."""
     folders = (Path(__file__).parent, *map(Path, av_core.__path__))
     sources = sorted(path for folder in folders for path in folder.glob("*.py"))
     return (*(path.read_bytes() for path in sources), *(version(name) for name in ("carla", "numpy", "scipy", "lxml")))

@@ -1,4 +1,4 @@
-"""What a script orders of the background traffic: stop, drive on, keep below a speed, be gone from a place."""
+"""Carries out a script's orders to the background traffic: stop, drive on, keep below a speed, clear a place."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from av_stack.world.carla.road_users.traffic import Traffic
 from av_stack.world.carla.truth import BACKGROUND_ROLE
 
 BESIDE_M = 8.0
-"""A vehicle ahead of the ego is on its road if it is no farther to the side, and heads nearly the same way."""
+"""Largest distance to the side of the ego of a vehicle on the same road; it must also have nearly the same heading."""
 
 SAME_WAY_COS = math.cos(math.radians(45.0))
 
-ON_LANE_M, LANE_STEP_M = 2.0, 2.0
-"""A vehicle is on the ego's lane if it is so near to one of its points, which are so far apart."""
+ON_LANE_M = 2.0
+"""A vehicle is on the ego's lane if it is within this distance of one of the lane's points ahead."""
+
+LANE_STEP_M = 2.0
+"""Distance between these points."""
 
 CAP_EVERY_TICKS = 20
-"""Ticks after which vehicles that have come since are kept below the speed, too."""
+"""Ticks between two applications of a speed limit, so that it also holds for vehicles that were spawned since."""
 
 MPS_PER_KMH = 1.0 / 3.6
 
@@ -64,7 +67,7 @@ class BackgroundOrders:
             self._set_speed(vehicle)
 
     def step(self) -> None:
-        """Keep the limit up; call it once per tick."""
+        """Apply the present speed limit to new vehicles, too; call it once per tick."""
         self._ticks += 1
         if self._cap_mps is not None and self._ticks % CAP_EVERY_TICKS == 0:
             self._cap(self._cap_mps)
@@ -118,7 +121,7 @@ class BackgroundOrders:
         self._stopped.clear()
 
     def _lane_ahead(self, within_m: float) -> Iterator[Pose2D]:
-        """Places on the ego's lane ahead of it; where it branches, on the branch that turns least."""
+        """Places on the ego's lane up to `within_m` ahead; where the lane branches, on the branch that turns least."""
         at = self._world.get_map().get_waypoint(self._ego.get_location())
         for _ in range(int(within_m / LANE_STEP_M)):
             heading = at.transform.get_forward_vector()
@@ -130,7 +133,10 @@ class BackgroundOrders:
             yield Pose2D(place.location.x, -place.location.y, -math.radians(place.rotation.yaw))
 
     def _is_ahead(self, vehicle: carla.Vehicle, within_m: float, way: float = 1.0) -> bool:
-        """Whether a vehicle is in front of the ego, with `way` -1 behind it, on its road and in its direction."""
+        """Whether a vehicle drives on the ego's road in the ego's direction, in front of the ego within `within_m`.
+
+        With `way` -1: behind the ego.
+        """
         ego, other = self._ego.get_transform(), vehicle.get_transform()
         forward, its = ego.get_forward_vector(), other.get_forward_vector()
         dx, dy = other.location.x - ego.location.x, other.location.y - ego.location.y

@@ -47,11 +47,11 @@ CastOrder = Spawn | ActorOrder | SetSignal | SetWeather
 
 
 class Cast:
-    """The scripted actors in one episode. `drive_itself` hands a vehicle to the simulator's own traffic, and
-    `drive_in_traffic` one of the background.
+    """The scripted actors of one episode.
 
-    Raises ConfigError where the place of an actor that is needed is taken, and for a blueprint or signal that the
-    server does not have.
+    `drive_itself` hands a vehicle to the simulator's own traffic; `drive_in_traffic` does so for background vehicles.
+    Raises ConfigError where the place of a needed actor is taken, and for a blueprint or signal that the server does
+    not have.
     """
 
     def __init__(
@@ -73,13 +73,13 @@ class Cast:
 
     @property
     def actor_ids(self) -> list[int]:
-        """The ids of the actors that are there."""
+        """The ids of the spawned actors."""
         return [actor.id for actor in self._actors.values()]
 
     def truth(self) -> dict[str, ActorTruth]:
-        """The actors that are there, by name, at the client's copy of the last tick.
+        """The actors that exist in the client's copy of the last tick, by name.
 
-        The TrafficManager destroys vehicles of its own that have stood for 90 s; the tick may still have them.
+        The TrafficManager destroys its vehicles when they have stood for 90 s; the tick may still contain them.
         """
         there, found = self._world.get_snapshot().has_actor, {}
         for name, actor in self._actors.items():
@@ -92,7 +92,7 @@ class Cast:
         return found
 
     def direct(self, orders: Sequence[CastOrder]) -> None:
-        """Carry out the orders; those to an actor that is not there are ignored."""
+        """Carry out the orders; orders to an actor that does not exist are ignored."""
         commands: list[Any] = []
         for order in orders:
             if isinstance(order, Spawn):
@@ -107,12 +107,12 @@ class Cast:
             self._client.apply_batch(commands)
 
     def destroy_all(self) -> None:
-        """Destroy the actors that are there."""
+        """Destroy all actors that exist."""
         destroy(self._client, self.actor_ids)
         self._actors.clear()
 
     def _carry_out(self, order: ActorOrder, actor: carla.Actor) -> list[Any]:
-        """The commands of an order that can be sent together with others; the rest is done at once."""
+        """Carry out an order, except for the returned commands, which can be sent together with those of others."""
         if isinstance(order, Move):
             return self._move(order, actor)
         if isinstance(order, Hold):
@@ -180,7 +180,7 @@ class Cast:
 
 
 def place_on_ground(town: carla.Map, pose: Pose2D) -> carla.Transform:
-    """Where to put an actor so that it drops onto the nearest road's height at a pose."""
+    """The transform at which to spawn an actor at a pose: a little above the nearest road, onto which it drops."""
     at = carla.Location(x=pose.x_m, y=-pose.y_m)
     road = town.get_waypoint(at)
     at.z = (road.transform.location.z if road is not None else 0.0) + ABOVE_GROUND_M

@@ -22,10 +22,10 @@ _Times = tuple[float, float, float]
 
 
 class HeldSignals:
-    """Holds lights, by OpenDRIVE id, and lets them go.
+    """Holds traffic lights, named by OpenDRIVE id, in a state, and releases them.
 
-    CARLA's `freeze` stops every light of the map. So the phases of the light's junction are made very long instead, and
-    are set back when no light of the junction is held any more.
+    CARLA's `freeze` would stop every light of the map. So the phases of the light's junction are made very long
+    instead, and are set back when no light of the junction is held any more.
     """
 
     def __init__(self, world: carla.World) -> None:
