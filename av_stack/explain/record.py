@@ -1,4 +1,4 @@
-"""explain.json: what is known of each infraction so far, which a later call of the command goes on from."""
+"""explain.json: the results on each infraction so far; a later call of the command continues from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """A branch that was driven: its outcome, the infractions in its window, and why it failed, if it did."""
+    """A branch that was driven: its outcome, the infractions in its window, and the reason if it failed."""
 
     change: str
     outcome: Outcome
@@ -55,7 +55,7 @@ def write(path: Path, settings: Mapping[str, Any], notes: Sequence[str], explana
 
 
 def read_trials(path: Path, settings: Mapping[str, Any]) -> list[list[Trial]]:
-    """The trials of each infraction in the file; none where it is absent, cut off, or of other settings."""
+    """The trials of each infraction in the file; none if the file is absent, cut off, or has other settings."""
     try:
         content = json.loads(path.read_text())
         if content["version"] != VERSION or differences(content["settings"], settings):
@@ -66,7 +66,7 @@ def read_trials(path: Path, settings: Mapping[str, Any]) -> list[list[Trial]]:
 
 
 def infraction_of(values: Mapping[str, Any]) -> LoggedInfraction:
-    """An entry of the infraction log. Raises LookupError, TypeError or ValueError where it is none."""
+    """An entry of the infraction log. Raises LookupError, TypeError or ValueError if it is not valid."""
     time_s, x_m, y_m = (float(values[key]) for key in ("time_s", "x_m", "y_m"))
     return LoggedInfraction(InfractionKind(values["kind"]), time_s, x_m, y_m, str(values["what"]))
 

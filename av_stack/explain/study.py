@@ -41,7 +41,7 @@ from av_stack.suite.fingerprint import version
 from scenarios.judging.infraction_log import InfractionKind, LoggedInfraction
 
 AFTER_S = 5.0
-"""A branch is watched for this long after the time of the infraction, which a change may only put off."""
+"""Time after the infraction until which a branch is watched, because a change may only delay the infraction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class ExplainOptions:
 
 @dataclass(slots=True)
 class Study:
-    """The infractions of a drive, and what is known of each. `left` are the oracles that the drive did not have."""
+    """The infractions of a drive, and the results on each. `left` are the oracles that the drive did not use."""
 
     drive: RecordedDrive
     options: ExplainOptions
@@ -72,7 +72,7 @@ class Study:
 
 
 Tell = Callable[[int, str], Watcher]
-"""Makes what watches the branch for the infraction of this number with this change."""
+"""Function (number of the infraction, change) that returns the watcher of the branch."""
 
 
 def load_study(drive: RecordedDrive, options: ExplainOptions) -> Study:
@@ -130,7 +130,7 @@ def _infractions(drive: RecordedDrive) -> list[LoggedInfraction]:
 
 
 def _settings(drive: RecordedDrive, options: ExplainOptions) -> dict[str, Any]:
-    """All that the outcomes of the branches depend on, as plain values."""
+    """All settings on which the outcomes of the branches depend, as plain values."""
     content = (drive.setup.scenario, json.dumps(drive.verdict, sort_keys=True), drive.last.packed_truth.hex())
     weights = needed_weights(drive.setup.oracles, options.weights, options.device)
     return {

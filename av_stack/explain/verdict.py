@@ -1,4 +1,4 @@
-"""The rules of an explanation: which branch is driven next, and what the outcomes of the branches say."""
+"""The rules of an explanation: which branch is driven next, and the verdict that the outcomes lead to."""
 
 from __future__ import annotations
 
@@ -20,17 +20,19 @@ EXPLAINED = frozenset(
         InfractionKind.BLOCKED,
     }
 )
-"""The infractions that the last seconds before them decide. The others come from long parts of a drive."""
+"""Kinds of infractions that can be explained: those decided in the last seconds before them.
+
+The others result from long parts of a drive."""
 
 SAME_S = 0.5
-"""An infraction of a branch is a recorded one if it is of its kind and at most this much earlier or later."""
+"""Largest difference in time between two infractions of one kind that count as the same, in recording and branch."""
 
 NO_CHANGE, ALL_ORACLES, AUTOPILOT = "no change", "all oracles", "autopilot"
-"""Names of the changes besides the single oracles, whose names are theirs."""
+"""Names of the changes that are not a single oracle. The change to a single oracle has the oracle's name."""
 
 
 class Outcome(str, Enum):
-    """What a branch shows of the infraction that is explained."""
+    """The outcome of a branch for the infraction that is explained."""
 
     HAPPENS = "happens"
     AVOIDED = "avoided"
@@ -39,7 +41,7 @@ class Outcome(str, Enum):
 
 
 class Cause(str, Enum):
-    """What decides whether an infraction happens, as far as branches tell."""
+    """The cause of an infraction, as far as branches can show it."""
 
     MODULE = "module"
     TOGETHER = "several together"

@@ -1,7 +1,7 @@
-"""The agent that drives by imitation: a network gives path and speed, the stack's controllers follow them.
+"""The agent that drives by imitation: a network computes path and target speed, the stack's controllers follow them.
 
-It knows the picture of one camera, the speed of the wheels, and the route on the map with a position from GNSS, IMU and
-wheels. It is not told of lanes, road users, lights or signs.
+Its inputs are the picture of one camera, the wheel speed, and the route on the map, placed by a position from GNSS, IMU
+and wheels. It gets no lanes, road users, lights or signs.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from planning import Route
 
 
 class ImitationAgent:
-    """Drives along `route` by what `driver` makes of the pictures of `camera`.
+    """Drives along `route`; the network `driver` computes path and target speed from the pictures of `camera`.
 
-    Where the picture is missing, it stops on the last path.
+    If a picture is missing, the ego stops on the last path.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Chooses the imitation as a drive's agent: what it needs, before there is a world, and how it is made in one."""
+"""Checks that the imitation can be a drive's agent, before there is a world, and makes this agent in a world."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from perception.imitation.shipped import SHIPPED
 from planning import Route
 
 RIG = "imitation"
-"""The rig whose first camera the network sees through; it knows the pictures of no other."""
+"""The rig whose first camera is the network's input; it was trained with pictures of no other camera."""
 
 
 def chosen_weights(weights: Path | None) -> Path:
@@ -22,7 +22,7 @@ def chosen_weights(weights: Path | None) -> Path:
 
 
 def check_imitation(rig: str | None) -> None:
-    """Raise ConfigError where torch is missing, or it is to look through other cameras."""
+    """Raise ConfigError if torch is missing, or if another rig is chosen."""
     if rig is not None:
         raise ConfigError(f"--rig {rig}: --agent imitation has a rig of its own")
     if find_spec("torchvision") is None:

@@ -36,26 +36,37 @@ ATTEMPTS = 3
 
 LENGTH = Length(300.0, 1500.0)
 
-FAILURES_MIN, FAILURES_SHARE = 2, 0.1
-"""So many drives may fail, and that part of all: a server that is lost once in a while must not end the recording."""
+FAILURES_MIN = 2
+"""Number of drives that may fail in any case: a server that is lost once in a while must not end the recording."""
+
+FAILURES_SHARE = 0.1
+"""Fraction of all drives that may fail in addition."""
 
 EMPTY_SHARE = 0.2
 """Fraction of the drives without other vehicles."""
 
-LIGHT_SHARE, LIGHT_AHEAD_M, LIGHT_TRIES = 0.5, (20.0, 80.0), 8
-"""Fraction of the drives that begin so far before a traffic light, and how many random routes are tried for that."""
+LIGHT_SHARE = 0.5
+"""Fraction of the drives that begin before a traffic light."""
+
+LIGHT_AHEAD_M = (20.0, 80.0)
+"""Smallest and largest distance of this light from the start."""
+
+LIGHT_TRIES = 8
+"""Number of random routes that are tried for such a start."""
 
 _ANOTHER = 1_000_000
-"""Between the numbers of random routes that are tried for the same drive."""
+"""Difference between the numbers of the random routes that are tried for one drive."""
 
 
 @dataclass(frozen=True, slots=True)
 class DrivesSpec:
-    """Which drives to record: `legs` of them a file, files through `maps` in turn, until there are `frames` pictures.
+    """The drives to record, until there are `frames` pictures.
 
-    Many short drives show more places, lights and cars than few long ones, and those of a file share the start of one
-    server. Without `weathers` each drive draws its own. `vehicles` replaces the number of other vehicles that a drive
-    draws.
+    * `legs`: number of drives in each file. Many short drives show more places, lights and cars than few long ones; the
+      drives of one file share one server, so that its start costs less.
+    * `maps`: the towns, which the files take in turn.
+    * `weathers`: without them, each drive draws its own weather.
+    * `vehicles`: number of other vehicles; without it, each drive draws its own number.
     """
 
     maps: tuple[str, ...]
@@ -88,7 +99,7 @@ class DrivesSpec:
         return drawn.model_copy(update=changes)
 
     def plain(self) -> dict[str, Any]:
-        """What the drives depend on, as JSON has it."""
+        """All values on which the drives depend, for JSON."""
         told = asdict(replace(self, frames=0, maps_folder=None))
         weights = self.options.weights
         told["options"]["weights"] = None if weights is None else weights.name
@@ -131,7 +142,7 @@ def record_drives(spec: DrivesSpec, out: Path, workers: int, tell: Callable[[int
 
 
 def _missing(frames: int, counts: dict[int, int]) -> Iterator[int]:
-    """The numbers of the drives to make, as long as those before do not suffice; `counts` grows meanwhile."""
+    """The numbers of the drives to record, until `counts`, which the caller fills, has enough pictures."""
     number = 0
     while _reached(counts) < frames:
         if number not in counts:
@@ -149,7 +160,7 @@ def _reached(counts: dict[int, int]) -> int:
 
 
 def _needed(frames: int, counts: dict[int, int]) -> int:
-    """How many of the first drives have `frames` pictures."""
+    """The number of drives, counted from the first, that together have `frames` pictures."""
     number = total = 0
     while total < frames and number in counts:
         total += counts[number]
@@ -237,7 +248,7 @@ def _claim(out: Path, spec: DrivesSpec) -> None:
 
 
 def summarise(out: Path) -> dict[str, Any]:
-    """What the data set holds; also written to `summary.json`."""
+    """The summary of the data set's content; also written to `summary.json`."""
     maps: Counter[str] = Counter()
     weathers: Counter[str] = Counter()
     groups: Counter[str] = Counter()

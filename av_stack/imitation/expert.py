@@ -32,7 +32,7 @@ from sim_configs.load import StackConfig
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the expert decides in one tick, and where the ego really is."""
+    """The expert's decision in one tick, and the true pose of the ego."""
 
     ego: EgoState
     plan: Plan
@@ -40,14 +40,14 @@ class Decision:
 
     @property
     def target_mps(self) -> float:
-        """The target speed that the imitation is to have; a car that would have to back up is to stand."""
+        """The target speed that the imitation has to learn; 0 where the expert would back up."""
         return 0.0 if self.plan.reverses else max(self.plan.trajectory.at(TARGET_S).speed_mps, 0.0)
 
 
 class Expert:
     """Drives along `route`; call `step` with every frame in order. `truth` returns the truth of the frame's tick.
 
-    It waits at a red light where `camera` still sees the light: what the pupil cannot see it could not learn.
+    At a red light it waits where `camera` still sees the light, because the network can only learn what is visible.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Expert:
         self._controller = Controller(vehicle, stack.control)
 
     def step(self, frame: SensorFrame) -> Decision:
-        """Decide on one tick. The command is that of the expert's own controller, whoever drives."""
+        """Decide on one tick. The command is that of the expert's controller, even while the imitation drives."""
         ego = self._ego.update(frame)
         seen = Observation(frame, ego, LaneEstimate(frame.stamp, None, None), {})
         scene = assemble_scene(ego, seen.lanes, self._objects.update(seen), self._lights.update(seen))

@@ -1,4 +1,4 @@
-"""Follows the imitation network's answers: the path becomes a smooth curve, the target speed a motion along it."""
+"""Follows the imitation network's output: smooths the path to a curve, and plans a motion to the target speed on it."""
 
 from __future__ import annotations
 
@@ -10,14 +10,23 @@ from perception.imitation.samples import PATH_AHEAD_M, TARGET_S
 
 _HORIZON_S, _STEP_S = 3.0, 0.1
 
-_STOP_MPS, _STOP_DECEL_MPS2 = 0.5, 2.0
-"""Below this target speed the car stops, and brakes at least so much."""
+_STOP_MPS = 0.5
+"""Target speed below which the car stops."""
+
+_STOP_DECEL_MPS2 = 2.0
+"""Least deceleration of this stop."""
 
 _ACCEL_MAX_MPS2 = 3.0
-"""The plan accelerates by at most this, however far the target is above the speed."""
+"""Largest acceleration of a plan."""
 
-_SLACK_MPS, _SLACK_SHARE, _SLACK_MAX_MPS = 0.15, 0.1, 0.8
-"""The planned speed differs from the measured speed by at most this, more by this share of it, and never by more."""
+_SLACK_MPS = 0.15
+"""Allowed difference between planned and measured speed at standstill."""
+
+_SLACK_SHARE = 0.1
+"""Growth of this difference with the measured speed, as a fraction of it."""
+
+_SLACK_MAX_MPS = 0.8
+"""Largest such difference."""
 
 _AHEAD = np.array(PATH_AHEAD_M)
 _MIDDLES = 0.5 * (_AHEAD[1:] + _AHEAD[:-1])
@@ -26,10 +35,11 @@ _GRID = np.arange(0.0, _AHEAD[-1] + 0.5 * _GRID_M, _GRID_M)
 
 
 class PathFollower:
-    """Makes commands of paths and target speeds with the stack's controllers; call `step` once per `control.step_s`.
+    """Computes commands from paths and target speeds with the stack's controllers; call `step` every `control.step_s`.
 
-    Each plan starts from the speed that the last one had for now, as the planner's do. The controller then sees how far
-    the car lags behind and makes up for it; a plan that started from the measured speed would hide that.
+    Each plan starts from the speed that the last plan has for this moment, as the plans of `planning` do. So the
+    controller can correct the difference to the measured speed, which a plan that started from the measured speed would
+    hide.
     """
 
     def __init__(self, vehicle: VehicleParameters, control: ControlConfig) -> None:
@@ -37,7 +47,7 @@ class PathFollower:
         self._planned_mps = 0.0
 
     def step(self, ego: EgoState, path_m: Float, target_mps: float) -> ControlCommand:
-        """The command that follows `path_m` (points, 2), in the vehicle frame; of `ego` only the motion counts."""
+        """The command that follows `path_m` (points, 2), vehicle frame; only the motion of `ego` is used."""
         speed_mps = max(ego.speed_mps, 0.0)
         slack_mps = min(_SLACK_MPS + _SLACK_SHARE * speed_mps, _SLACK_MAX_MPS)
         start_mps = min(max(self._planned_mps, speed_mps - slack_mps), speed_mps + slack_mps)

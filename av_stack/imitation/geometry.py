@@ -13,10 +13,10 @@ from perception.imitation.samples import PATH_AHEAD_M, ROUTE_AHEAD_M
 from planning import Route, RouteTracker
 
 REJOIN_M = 10.0
-"""Beyond the end of a plan, the path comes back to the route over this distance."""
+"""Distance over which the path returns to the route beyond the end of a plan."""
 
 SEARCH_M = 15.0
-"""The end of a plan lies on the route within this distance of where the plan's length says."""
+"""Half the length of the route that is searched for the end of a plan, around the place given by the plan's length."""
 
 
 def beside(pose: Pose2D, left_m: float, turned_rad: float) -> Pose2D:
@@ -38,7 +38,7 @@ def mounted_beside(camera: CameraModel, name: str, left_m: float, turned_rad: fl
 
 
 def route_points(route: Route, tracker: RouteTracker, ego: EgoState) -> Float:
-    """(routes, 2) Points of the route at `ROUTE_AHEAD_M`, in the map frame; the last of the route beyond its end."""
+    """Points (routes, 2) of the route at the distances `ROUTE_AHEAD_M`, map frame; beyond its end, its last point."""
     s = np.minimum(tracker.update(ego).s_m + np.array(ROUTE_AHEAD_M), route.length_m)
     x, y, _ = route.curve.pose_at(s)
     return np.stack([x, y], axis=1)

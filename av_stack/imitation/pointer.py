@@ -1,4 +1,4 @@
-"""Tells the imitation where its route goes, with a position from the sensors alone."""
+"""Computes the points of the route ahead for the imitation, with a position from the sensors alone."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from planning import Route, RouteTracker
 
 
 class RoutePointer:
-    """Tells where the route goes, by the sensors: call `update` with every frame in order."""
+    """Localizes the ego, and computes the points of the route ahead; call `update` with every frame in order."""
 
     def __init__(self, graph: LaneGraph, route: Route) -> None:
         self._localizer, self._route, self._tracker = Localizer(graph), route, RouteTracker(route)

@@ -1,7 +1,7 @@
-"""Records one drive: pictures of the cameras on the ego, and what the expert wanted at each of them.
+"""Records one drive: pictures of the cameras on the ego, and the expert's decision for each of them.
 
-The expert drives, or (DAgger: Ross et al., 2011) the imitation does for part of the time, and the expert says what it
-would have done there.
+The expert drives. With DAgger (Ross et al., 2011) the imitation drives for part of the time, and the expert's decisions
+are recorded all the same.
 """
 
 from __future__ import annotations
@@ -36,20 +36,26 @@ from sim_configs.load import StackConfig, load_rig, load_stack, load_weather
 PERIOD_S = 0.25
 """Time between two moments with pictures."""
 
-LEFT_M, TURNED_RAD = (0.2, 1.0), float(np.radians(5.0))
-"""A shifted camera is that far to one side, and turned by up to this angle to either."""
+LEFT_M = (0.2, 1.0)
+"""Smallest and largest offset of a shifted camera to one side."""
 
-STANDING_MPS, STANDING_EVERY = 0.1, 4
-"""While the ego stands and is to stand, only each of so many moments is kept."""
+TURNED_RAD = float(np.radians(5.0))
+"""Largest angle by which a shifted camera is turned, to either side."""
+
+STANDING_MPS = 0.1
+"""Speed below which the ego stands."""
+
+STANDING_EVERY = 4
+"""While the ego stands and the expert wants it to stand, only one of this many moments is kept."""
 
 SWITCH_S = 2.0
-"""With an imitation that drives, it is drawn after each such time whether the expert takes over."""
+"""With DAgger, time between two random choices of the driver: the expert or the imitation."""
 
 PENDING_FRAMES = 40
-"""Pictures arrive within so many ticks."""
+"""Largest number of ticks after which the pictures of a tick arrive."""
 
 SILENCE_MAX_S = 60.0
-"""The server may take so long for its first pictures."""
+"""Longest time that the server may take for its first pictures."""
 
 LAST_PICTURES_S = 0.5
 """Wall time for the last pictures to arrive."""
@@ -57,9 +63,12 @@ LAST_PICTURES_S = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DriveOptions:
-    """How a drive is recorded: at most `moments`, with a camera in the middle and `shifted` ones beside it.
+    """How a drive is recorded.
 
-    With `weights` the imitation drives, but for the fraction `expert_share` of the time.
+    * `moments`: largest number of moments with pictures.
+    * `shifted`: number of cameras that are shifted to the side, in addition to the one in the middle.
+    * `weights`: weights of the imitation that drives instead of the expert, except for the fraction `expert_share` of
+      the time; None if the expert drives alone.
     """
 
     moments: int = 60
@@ -79,7 +88,7 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class _Moment:
-    """What belongs to the pictures of one tick; points are in the map frame."""
+    """The data that belong to the pictures of one tick; points are in the map frame."""
 
     pose: Pose2D
     estimate: Pose2D
@@ -184,7 +193,7 @@ class _Drive:
         self._ticks += 1
         self.time_s = truth.stamp.time_s
         if truth.collisions:
-            self.end = "collision"  # what the expert wants then is no example
+            self.end = "collision"  # the expert's decisions after a collision are no examples
         elif self._judge.is_arrived:
             self.end = "arrived"
         elif end is not None:
@@ -203,7 +212,7 @@ class _Drive:
 
 
 class _Notes:
-    """Collects what belongs to the pictures, which arrive a little after their tick."""
+    """Joins the pictures, which arrive a little after their tick, with the data of the tick."""
 
     def __init__(self, views: Sequence[View], moments: int) -> None:
         self._views, self._most = views, moments

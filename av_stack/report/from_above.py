@@ -13,10 +13,10 @@ from av_stack.recording.ground_view import EGO_CENTRE_M, EGO_M, NOSE_SHARE, Grou
 from av_stack.report.recorded import Recorded, Track
 
 BEHIND_M, AHEAD_M = 38.0, 52.0
-"""How much road the picture shows behind and ahead of the ego, which drives to the right."""
+"""Length of road that the picture shows behind and ahead of the ego; ahead is to the right in the picture."""
 
 GONE_S = 0.6
-"""A road user whose track has no point this close to the moment is not there then."""
+"""A road user is drawn only if its track has a point within this time of the moment."""
 
 SIZES_M = {
     "ego": EGO_M, "car": (4.6, 1.9), "truck": (8.0, 2.5), "bus": (11.0, 2.5),

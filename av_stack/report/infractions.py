@@ -1,4 +1,4 @@
-"""The infractions of a drive for people: words, and what each costs."""
+"""The infractions of a drive for people: a description of each, and its effect on the scores."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _COUNTED_BY = {
 def infraction_rows(result: Mapping[str, Any], explained: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
     """The log with `words`, and with the factor in 2.0 (`factor`) and the weight in 2.1 (`weight`) as text.
 
-    `explained` are the infractions of explain.json; those that it has a verdict on get it as `verdict`.
+    `explained` are the infractions of explain.json; its verdict on an infraction, if any, becomes `verdict`.
     """
     verdicts = {(one.get("kind"), one.get("time_s")): one.get("verdict") for one in explained}
     counted = result.get("infractions") or {}
@@ -79,7 +79,7 @@ def infraction_table(found: list[dict[str, Any]]) -> str:
 
 
 def _verdict(entry: Mapping[str, Any]) -> str:
-    """What decided the infraction, as a line; nothing where that is not known."""
+    """A line that says what decided the infraction; empty if this is not known."""
     found = entry["verdict"]
     if not found:
         return ""

@@ -74,9 +74,10 @@ def _is_fresh(folder: Path) -> bool:
 
 
 def _moment_s(files: DriveFiles) -> float:
-    """The decisive moment of the drive, which its thumbnail shows, in seconds since the first step.
+    """The decisive moment of the drive, s since the first step; the thumbnail shows it.
 
-    It is that of the first infraction of `DECISIVE`, else of the smallest time to collision, else half of the drive.
+    It is the moment of the first infraction of `DECISIVE`; without one, that of the smallest time to collision; without
+    one, the middle of the drive.
     """
     assert files.recorded is not None
     result = files.result or {}

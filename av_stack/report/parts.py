@@ -1,4 +1,4 @@
-"""What every page consists of: the template, style and scripts, plotly, and values as HTML and JSON."""
+"""The parts of every page: the template, style and scripts, plotly, and values as HTML and JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PLOTLY_COMPRESSION = 6
 """Level of gzip: 9 takes twice the time and makes the page 0.4 % smaller."""
 
 MISSING = "–"
-"""What stands for a figure that there is none of."""
+"""Text in the place of a missing figure."""
 
 
 def page(template: str, scripts: Sequence[str], data: Mapping[str, Any], **parts: str) -> str:

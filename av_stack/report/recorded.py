@@ -1,4 +1,4 @@
-"""What a report shows of a recording: the ego, the road users around it, signals over time, and the roads."""
+"""The data of a recording that a report shows: the ego, the road users around it, signals over time, and the roads."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Row = dict[str, Any]
 
 @dataclass(slots=True)
 class Track:
-    """A road user's way near the ego: rows of time s, x m, y m, yaw rad in the map frame."""
+    """A road user's track near the ego: rows (time s, x m, y m, yaw rad), map frame."""
 
     kind: str
     rows: list[tuple[float, float, float, float]] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Recorded:
 
     * `ego` (N, 3) is x m, y m, yaw rad of the rear axle in the map frame;
     * `signals` holds further values (N,), NaN where a step has none: names as in the recording;
-    * `constraints` has for each step what limits the speed: its kind and its words, empty where nothing is recorded;
+    * `constraints` has for each step the kind and the words of the constraint on the speed, empty if none is recorded;
     * `roads` is the message of /map, None in recordings of older versions.
     """
 
@@ -91,7 +91,7 @@ class _Collected:
         self._roads: Mapping[str, Any] | None = None
 
     def add(self, time_ns: int, step: Mapping[str, Row]) -> None:
-        """Take in the messages of one step by topic; one without the truth counts for nothing."""
+        """Take in the messages of one step, by topic; a step without the truth is ignored."""
         self._roads = step.get("/map", self._roads)
         truth = step.get("/truth")
         if truth is None:

@@ -1,4 +1,4 @@
-"""The pages of replays: what a replay found and where it differs, and what a foreign recording shows."""
+"""The pages of replays: the differences that a replay found, and the results on a foreign recording."""
 
 from __future__ import annotations
 

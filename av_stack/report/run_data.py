@@ -73,7 +73,7 @@ def tracks(recorded: Recorded) -> list[dict[str, Any]]:
 
 
 def video_time(recorded: Recorded) -> dict[str, float]:
-    """When the video begins, and how many seconds of the drive pass in a second of it."""
+    """The time at which the video begins, and the number of seconds of the drive per second of video."""
     first = next((i for i, frame in enumerate(recorded.frames) if frame % VIDEO_EVERY_STEPS == 0), 0)
     step_s = step_of(recorded)
     per_picture_s = VIDEO_EVERY_STEPS * step_s
@@ -113,9 +113,9 @@ def scenario_bands(parts: Sequence[Mapping[str, Any]], end_s: float) -> list[dic
 def page_data(
     recorded: Recorded | None, infractions: Sequence[Mapping[str, Any]], parts: Sequence[Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """All that the scripts of a drive's page need, but for the video.
+    """All data for the scripts of a drive's page, except for the video.
 
-    `infractions` are those of `infraction_rows`, `parts` those of result.json.
+    `infractions` are the rows from `infraction_rows`, `parts` the parts of the script from result.json.
     """
     shown = [{key: entry[key] for key in ("kind", "time_s", "x_m", "y_m", "what", "words")} for entry in infractions]
     if recorded is None:

@@ -24,7 +24,7 @@ SCRIPTS = ("boot.js", "player.js", "timeline.js", "roads.js", "roadmap.js", "run
 
 @dataclass(frozen=True, slots=True)
 class DriveFiles:
-    """What a drive left in its folder; None for what is not there or cannot be read. `problems` says what and why.
+    """The files of a drive's folder; None for a file that does not exist or cannot be read, see `problems`.
 
     `explained` are the infractions of explain.json.
     """

@@ -1,4 +1,4 @@
-"""What is known of a suite: suite.json, and for each drive the files in its folder."""
+"""Reads the data of a suite: suite.json, and for each drive the files in its folder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SUITE, ATTEMPTS = "suite.json", "attempts"
 
 @dataclass(frozen=True, slots=True)
 class SuiteDrive:
-    """A drive of a suite that ended: its entry in suite.json, and its result, empty where it left none."""
+    """A drive of a suite that has ended: its entry in suite.json, and its result, which is empty if it wrote none."""
 
     name: str
     folder: Path
@@ -56,7 +56,7 @@ class Suite:
 
     @property
     def refused(self) -> tuple[SuiteDrive, ...]:
-        """Those that did not start, since what they were to drive is wrong."""
+        """The runs that did not start, because their scenario or route is wrong."""
         return tuple(drive for drive in self.drives if drive.crash is None and drive.value("end") == NOT_STARTED)
 
     @property
@@ -65,7 +65,7 @@ class Suite:
 
 
 def read_suite(folder: Path) -> Suite:
-    """Read the suite in `folder`; drives that suite.json does not name yet count where their folder has a result."""
+    """Read the suite in `folder`; a drive that suite.json does not name yet is included if its folder has a result."""
     content = read_json(folder / SUITE) or {}
     entries = [entry for entry in content.get("drives") or () if isinstance(entry, dict) and "scenario" in entry]
     drives = [_drive(folder / str(entry["scenario"]), entry) for entry in entries]

@@ -1,4 +1,4 @@
-"""Makes one attempt at a run: starts its process, waits for the end, and reads what it left."""
+"""Makes one attempt at a run: starts its process, waits for the end, and reads its files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from av_stack.suite.job import FILES, Attempt, Job, Work
 from av_stack.suite.verdict import CRASHED, ERROR_PREFIX, verdict
 
 LOG = "run.log"
-"""What the run printed, in its folder."""
+"""File in the run's folder with all that the run printed."""
 
 END_TIMEOUT_S = 15.0
 """Time that a run has to end after an interruption."""
@@ -43,7 +43,7 @@ def do_work(work: Work, job: Job, folder: Path, stop: threading.Event) -> Attemp
 
 
 def write_table(job: Job, folder: Path) -> Path:
-    """Write what is driven to the folder of the run; returns the file."""
+    """Write the scenario or route of a job to the folder of the run; returns the file."""
     table = folder / FILES[job.kind]
     table.write_text(job.text)
     return table

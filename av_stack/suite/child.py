@@ -1,7 +1,7 @@
 """`python -m av_stack.suite.child ARGUMENTS`: the command line, but it ends when the process that started it ends.
 
-The starter holds the other end of standard input. If it dies, whatever the reason, that end closes; the run is then
-interrupted like by Ctrl-C, and its server ends too. So no run goes on that nobody waits for.
+The process that started it holds the other end of standard input. When that process dies for any reason, its end
+closes. Then the run is interrupted as by Ctrl-C, and its server ends, too. So no run outlives its suite.
 """
 
 from __future__ import annotations

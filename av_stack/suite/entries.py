@@ -1,4 +1,4 @@
-"""The entries of suite.json: what a run's result says, its attempts, and its crash, if it ended in one."""
+"""The entries of suite.json: for each run, figures of its result, its attempts, and its crash if it ended in one."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ KEPT = (
 
 
 def entry(job: Job, figures: Mapping[str, Any] | None, attempts: Sequence[Attempt]) -> dict[str, Any]:
-    """The entry of a run that ended with the last of `attempts` and left `figures`, if it left any.
+    """The entry of a run that ended with the last of `attempts`; `figures` is its result.json, None if it wrote none.
 
-    After a crash its figures are those of a drive that was cut off, and `shortcomings` is empty: a crash is no failure
-    to drive.
+    After a crash the figures are those of an incomplete drive, and `shortcomings` is empty, because a crash says
+    nothing about the driving.
     """
     last = attempts[-1]
     found: Mapping[str, Any] = figures or {}
@@ -71,9 +71,9 @@ def is_driven(entry: Mapping[str, Any]) -> bool:
 
 
 def summary(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """How many runs passed, failed, did not start and crashed; the mean scores of those that were driven.
+    """Numbers of the runs that passed, failed, did not start and crashed, and mean scores of the runs that were driven.
 
-    "succeeded" are Bench2Drive's successes, which allow only a low speed.
+    "succeeded" counts Bench2Drive's successes: drives without an infraction except a low speed.
     """
     driven = [found for found in entries if is_driven(found)]
     crashed = [found for found in entries if found["crash"] is not None]

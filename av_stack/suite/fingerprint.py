@@ -1,4 +1,4 @@
-"""What the figures of a suite depend on: two parts of a suite may be put together only where all of it is equal."""
+"""The fingerprint of a suite: all that its figures depend on. Only results of equal fingerprints are combined."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ BUILT = {"__pycache__", "build"}
 """Folders that tools write into the packages."""
 
 NOT_COMPARED = ("commit",)
-"""Told to people only: commits that change nothing but documents have the same code."""
+"""Keys that are only information for people: commits that change only documents have the same code."""
 
 
 def fingerprint(
     suite: str, jobs: Sequence[Job], options: Options, driving: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Version, machine, options and runs of a suite, as plain values. The machine is `driving`, or else this one."""
+    """Version, machine, options and runs of a suite, as plain values.
+
+    `driving` is the kind of machine that drives; without it, this machine is taken.
+    """
     return {
         "suite": suite,
         "version": version(),
@@ -47,17 +50,17 @@ def fingerprint(
 
 
 def _content(path: Path) -> str:
-    """Stands for the content of a file."""
+    """A digest of a file's content."""
     return hashlib.sha256(path.read_bytes()).hexdigest()[:DIGEST_CHARS]
 
 
 def fingerprint_id(content: Mapping[str, Any]) -> str:
-    """Equal exactly for fingerprints without `differences`."""
+    """A digest of a fingerprint; it is equal for two fingerprints if and only if `differences` finds none."""
     return digest(*(f"{key}={value}" for key, value in sorted(_flat(content).items())))
 
 
 def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What differs between two fingerprints, in words; empty where they are equal."""
+    """The differences between two fingerprints, in words; empty if they are equal."""
     first, second = _flat(there), _flat(now)
     keys = [*first, *(key for key in second if key not in first)]
     return [
@@ -68,7 +71,7 @@ def differences(there: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
 
 
 def refuse_differences(there: Mapping[str, Any], now: Mapping[str, Any], where: str) -> None:
-    """Raise ConfigError where results that `where` holds must not be put together with those of now."""
+    """Raise ConfigError if the results in `where` have another fingerprint, so that new ones must not be added."""
     found = differences(there, now)
     if found:
         more = f" (and {len(found) - 3} more)" if len(found) > 3 else ""
@@ -113,7 +116,7 @@ def _flat(content: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def _code_digest() -> str:
-    """Stands for the content of every file of the packages."""
+    """A digest of the content of all files of the packages."""
     total = hashlib.sha256()
     for package in PACKAGES:
         for path in sorted((ROOT / package).rglob("*")):

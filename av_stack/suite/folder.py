@@ -33,9 +33,9 @@ SUITE, JOURNAL, ATTEMPTS, RUN, LOCK = "suite.json", "journal.jsonl", "attempts",
 class SuiteFolder:
     """The folder of a suite, for one process at a time; a context manager.
 
-    Without `resume` it starts anew, and removes the runs of the suite that was there. With it, runs that are done stay,
-    and so do the attempts that crashed. Raises ConfigError where another process uses the folder, and where its results
-    have another fingerprint.
+    Without `resume` the suite starts anew, and the runs of an earlier suite in the folder are removed. With `resume`,
+    finished runs and crashed attempts are kept. Raises ConfigError if another process uses the folder, or if its
+    results have another fingerprint.
     """
 
     def __init__(self, path: Path, fingerprint: Mapping[str, Any], jobs: Sequence[Job], resume: bool) -> None:
@@ -72,7 +72,7 @@ class SuiteFolder:
         return [self._done[job.name] for job in self._jobs if job.name in self._done]
 
     def left(self) -> list[Job]:
-        """The runs that are still to be done. Those whose last attempt crashed count among them after a resume."""
+        """The runs that are still to be done. After a resume, runs whose last attempt crashed are among them."""
         return [job for job in self._jobs if job.name not in self._done]
 
     def begin(self, job: Job) -> tuple[Task, Path]:
@@ -90,7 +90,7 @@ class SuiteFolder:
         self._note("ended", task.job, number=task.number, **asdict(attempt))
 
     def keep(self, task: Task) -> dict[str, Any]:
-        """The run is done with this attempt, which was noted: returns its entry in suite.json."""
+        """Mark the run as done with this attempt, which was noted before; returns its entry in suite.json."""
         folder = self._folder_of(task.name)
         found = entry(task.job, read_result(folder), self._attempts[task.job.name])
         write_atomically(folder / RUN, json.dumps({"suite": self._id, "entry": found}, indent=2) + "\n")
@@ -101,7 +101,7 @@ class SuiteFolder:
         return found
 
     def keep_refusal(self, job: Job, refused: Attempt) -> dict[str, Any]:
-        """The run is done without an attempt, because it cannot start."""
+        """Mark the run as done without an attempt, because it cannot start."""
         task, _ = self.begin(job)
         self.note(task, refused)
         return self.keep(task)
@@ -141,7 +141,7 @@ class SuiteFolder:
         return found
 
     def _clear(self, before: Mapping[str, Any] | None) -> None:
-        """Remove what an earlier suite left: first the runs, and suite.json, which names them, last."""
+        """Remove the files of an earlier suite: first its runs, and last suite.json, which names them."""
         names = {job.name for job in self._jobs} | set(before["runs"] if before is not None else ())
         for folder in (*(self.path / name for name in sorted(names)), self.path / ATTEMPTS):
             shutil.rmtree(folder, ignore_errors=True)
@@ -149,7 +149,7 @@ class SuiteFolder:
             (self.path / name).unlink(missing_ok=True)
 
     def _recover(self) -> None:
-        """Take over what is done and log what was cut off. Folders of attempts that were cut off are removed."""
+        """Take over the finished runs, log the attempts that were cut off, and remove the folders of these attempts."""
         lines = self._journal_lines()
         open_tasks: dict[str, Task] = {}
         kept: set[str] = set()
@@ -184,7 +184,7 @@ class SuiteFolder:
             self._note("reopened", job, number=task.number)
 
     def _stored_entry(self, job: Job) -> dict[str, Any] | None:
-        """The entry in the folder of a run that is done; None where there is none of this suite."""
+        """The entry in the folder of a finished run; None if the folder has none of this suite."""
         try:
             content = json.loads((self.path / job.name / RUN).read_text())
             found: dict[str, Any] = content["entry"]

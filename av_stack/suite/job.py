@@ -1,4 +1,4 @@
-"""The runs of a suite as data: what is driven, as text, so that any process on any machine can drive it."""
+"""The runs of a suite as data: the scenario or route is text, so that any process on any machine can drive it."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from av_stack.agents.names import STACK
 from av_stack.world.spec import Address
 
 FILES = {"scenario": "scenario.yaml", "route": "route.xml"}
-"""Name of the file in the folder of a run that holds what was driven."""
+"""Name of the file, in the folder of a run, that holds its scenario or route."""
 
 DIGEST_CHARS = 16
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Options of a suite that reach every one of its runs. Without `address`, each run has a server of its own."""
+    """Options of a suite that hold for all its runs. Without `address`, each run has a server of its own."""
 
     maps: Path | None = None
     address: Address | None = None
@@ -49,8 +49,9 @@ class Options:
 class Job:
     """One run: a scenario table (YAML) or a Leaderboard route (XML with that route alone).
 
-    `name` is unique in the suite and the name of the run's folder. `refusal` says why the run cannot even be started;
-    empty for most. `map_digest` stands for the content of the map's file, where the suite's options name it.
+    * `name`: unique in the suite, and the name of the run's folder.
+    * `refusal`: why the run cannot be started; empty if it can.
+    * `map_digest`: a digest of the map's file, if the map comes from the suite's options; else empty.
     """
 
     name: str
@@ -61,13 +62,13 @@ class Job:
     map_digest: str = ""
 
     def digest(self) -> str:
-        """Stands for what is driven: equal for equal jobs only."""
+        """A digest of the scenario or route and its map; two jobs have the same digest only if these are equal."""
         return digest(self.kind, self.text, self.map_digest, self.refusal)
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A command of av-stack in the place of `run`: it reads `file` and the table of the run, and leaves a result."""
+    """A command of av-stack that a job runs instead of `run`: it reads `file` and the run's table, writes a result."""
 
     command: str
     file: Path
@@ -93,7 +94,8 @@ class Task:
 class Attempt:
     """How an attempt ended: `end` in words, `error` of the drive or None, wall-clock `seconds`.
 
-    `crash` says what crashed, if the server, the client or the machine did; such an end says nothing about the driving.
+    `crash` names what crashed: the server, the client or the machine; None if nothing did. An attempt that crashed says
+    nothing about the driving.
     """
 
     end: str

@@ -1,4 +1,4 @@
-"""Where attempts run: a pool takes tasks and tells how they ended. This one runs them on this machine."""
+"""Pools, which run attempts: the protocol `Pool`, and a pool on this machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Drive = Callable[[Task, Path, threading.Event], Attempt]
 
 
 class Pool(Protocol):
-    """Runs attempts. `close` ends those that run; after it nothing is submitted."""
+    """Runs attempts. `close` ends all running attempts; nothing may be submitted after it."""
 
     def capacity(self) -> int:
         """How many attempts run at the same time."""

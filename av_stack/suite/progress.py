@@ -1,4 +1,4 @@
-"""Shows how a suite goes: a bar with the remaining time, a line for each run under way and for each that is done."""
+"""Shows the progress of a suite: a bar with the remaining time, and a line for each running and each finished run."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from av_stack.suite.job import Attempt, Task
 
 
 def remaining_s(durations_s: Sequence[float], running_s: Collection[float], waiting: int, workers: int) -> float | None:
-    """Expected time to the end of a suite; None where it is unknown, since no run has ended yet.
+    """Expected time to the end of a suite; None while no run has ended.
 
-    Every run is taken to last as long as those that have ended did on average: `running_s` are the ages of those under
-    way, `waiting` is the number of the others.
+    Every run is assumed to last as long as the finished runs on average. `running_s` are the ages of the running
+    attempts, `waiting` is the number of runs that have not started.
     """
     if not running_s and not waiting:
         return 0.0

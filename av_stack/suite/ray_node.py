@@ -23,9 +23,10 @@ from av_stack.suite.verdict import CRASHED
 
 @dataclass(frozen=True, slots=True)
 class NodeTask:
-    """An attempt for any node whose `kind` is this one. `map_file` is (file name, content) of a map of `--maps`.
+    """An attempt that a node of the given `kind` has to make.
 
-    With `command` that of a `Work` is run instead of a drive; the content of its file comes beside the task.
+    * `map_file`: (file name, content) of a map from `--maps`; None for other maps.
+    * `command`: the command of a `Work`, which is run instead of a drive. The content of its file is sent separately.
     """
 
     job: Job
@@ -37,7 +38,7 @@ class NodeTask:
 
 @dataclass(frozen=True, slots=True)
 class NodeEnded:
-    """How the attempt ended, and its folder as a zip archive."""
+    """The result of an attempt: its end, and its folder as a zip archive."""
 
     attempt: Attempt
     files: bytes

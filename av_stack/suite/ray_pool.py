@@ -30,10 +30,11 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 class RayPool:
-    """Runs attempts on the cluster at `address`, at most `workers` at a time; without, as many as the cluster takes.
+    """Runs attempts on the Ray cluster at `address`.
 
-    `work_of` tells for a job what is done in the place of a drive, if so; its file is sent to the cluster once. Raises
-    ConfigError where Ray is not installed, no cluster answers, or its nodes are not all of one kind.
+    At most `workers` attempts run at a time; without `workers`, as many as the cluster has room for. `work_of` returns
+    the work that a job does instead of a drive, or None; its file is sent to the cluster once. Raises ConfigError if
+    Ray is not installed, no cluster answers, or its nodes are not all of one kind.
     """
 
     def __init__(self, address: str, workers: int | None, options: Options, work_of: WorkOf = lambda _: None) -> None:

@@ -1,4 +1,4 @@
-"""Runs what is left of a suite: hands attempts to a pool, repeats those that crashed, keeps the others."""
+"""Runs the unfinished runs of a suite: gives attempts to a pool, repeats crashed attempts, and keeps the others."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from av_stack.suite.pool import Pool
 from av_stack.suite.verdict import NOT_STARTED
 
 ATTEMPTS = 2
-"""Attempts at a run whose server, client or machine crashes, from one start of the suite to its end."""
+"""Largest number of attempts at a run whose server, client or machine crashes, in one call of the suite."""
 
 
 class Observer(Protocol):
-    """Is told what happens in a suite, to show it."""
+    """Observer that shows the progress of a suite."""
 
     def began(self, task: Task) -> None: ...
 

@@ -51,7 +51,7 @@ def scenario_jobs(scenarios: Iterable[Scenario], options: Options) -> list[Job]:
 
 
 def folder_jobs(folder: Path, options: Options) -> list[Job]:
-    """One job for each YAML file of a folder. A file that cannot be read is a job that says so."""
+    """One job for each YAML file of a folder. A file that cannot be read becomes a job with a `refusal`."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     if not paths:
         raise ConfigError(f"{folder}: no scenario; needed is one .yaml file or more")
@@ -69,7 +69,7 @@ def folder_jobs(folder: Path, options: Options) -> list[Job]:
 def route_jobs(path: Path, routes: str | None, options: Options) -> list[Job]:
     """One job for each route of a Leaderboard file, or for those that `--routes` selects.
 
-    A route that cannot be read is a job that says so.
+    A route that cannot be read becomes a job with a `refusal`.
     """
     data = read_bytes(path)
     found = survey(data, str(path))
@@ -85,7 +85,7 @@ def route_jobs(path: Path, routes: str | None, options: Options) -> list[Job]:
 
 
 def random_jobs(map_names: Sequence[str], seed: int, count: int, options: Options) -> list[Job]:
-    """`count` random routes, in turn through each of the towns. Raises ConfigError for a town that is not there."""
+    """`count` random routes, in turn through each of the towns. Raises ConfigError for an unknown town."""
     files = embedded_map_files(options.maps)
     for name in map_names:
         check_map(name, files)
@@ -96,7 +96,7 @@ def random_jobs(map_names: Sequence[str], seed: int, count: int, options: Option
 
 
 def finished(jobs: Sequence[Job]) -> list[Job]:
-    """The jobs with names that suit folders, and each name once."""
+    """The jobs with unique names that are valid names of folders."""
     taken = set(RESERVED)
     done = []
     for job in jobs:
@@ -111,12 +111,12 @@ def finished(jobs: Sequence[Job]) -> list[Job]:
 
 
 def with_map_digests(jobs: Sequence[Job], maps: Path | None) -> list[Job]:
-    """The jobs with the content of their map's file in `maps`, where it is there."""
+    """The jobs with the digest of their map's file, if the folder `maps` has it."""
     return [replace(job, map_digest=_map_digest(job.map_name, maps)) for job in jobs]
 
 
 def refuse_if_none_can_start(jobs: Sequence[Job]) -> None:
-    """Raise ConfigError with the first reason where not a single job can start: then the options are to blame."""
+    """Raise ConfigError, with the first reason, if no job at all can start: then the options are wrong."""
     if jobs and all(job.refusal for job in jobs):
         raise ConfigError(jobs[0].refusal)
 
@@ -139,7 +139,7 @@ def _route_name(path: Path, route: LeaderboardRoute) -> str:
 
 
 def _checked(job: Job, options: Options) -> Job:
-    """The job, refused if its map is not there."""
+    """The job; with a `refusal` if its map does not exist."""
     if job.refusal or options.address is not None:
         return job
     try:

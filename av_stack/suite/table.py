@@ -13,7 +13,7 @@ from av_stack.suite.entries import is_driven, summary
 
 
 def suite_tables(name: str, entries: Sequence[Mapping[str, Any]]) -> Group:
-    """The driven runs; what they lack; those that crashed; those that did not start: each where there are any."""
+    """Up to four tables: driven runs, their shortcomings, crashed runs, runs that did not start; none that is empty."""
     driven = [entry for entry in entries if is_driven(entry)]
     crashed = [(entry, entry["crash"]) for entry in entries if entry["crash"] is not None]
     refused = [(entry, entry["error"]) for entry in entries if entry["crash"] is None and not is_driven(entry)]

@@ -21,8 +21,9 @@ ERROR_PREFIX = "av-stack: "
 def verdict(status: int, figures: Mapping[str, Any] | None, last_line: str, seconds: float) -> Attempt:
     """How the process of a run ended, from its exit status (negative: the signal), its result and its last line.
 
-    An error that `av-stack run` reports before the drive begins is no crash, unless it concerns the server: another
-    attempt would report it again. During the drive, errors that do not concern the server are the agent's.
+    An error that `av-stack run` reports before the drive begins is no crash, unless it concerns the server, because
+    another attempt would report it again. During the drive, an error that does not concern the server is an error of
+    the agent.
     """
     if figures is None:
         return _without_result(status, last_line, seconds)

@@ -1,4 +1,4 @@
-"""What weather.json says of a study, as plain values; the page is made of it alone."""
+"""The content of weather.json, which holds the results of a study; the page of the study is made from it alone."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def _common(name: str, study: Study) -> dict[str, Any]:
 
 
 def _points(study: Study, points: Sequence[Point], out: Path) -> Iterator[dict[str, Any]]:
-    """What each unit measured in its own weather, whose `point` is null, and in each of `points`."""
+    """The measurements of each unit: in its own weather, with a `point` of null, and in each of `points`."""
     for point in (None, *points):
         for unit in study.units:
             measured = study.at(unit, point or ())
             if not measured.folders:
-                continue  # a search looks where it has to
+                continue  # a search does not visit every point with every unit
             yield {
                 "unit": unit.name,
                 "point": None if point is None else dict(point),

@@ -1,4 +1,4 @@
-"""The figures of one drive in two weathers: what each module of perception still does, of what it did before."""
+"""The figures of one drive in two weathers: how much of its performance each module of perception keeps."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from av_stack.replay.perception_scores import SeenLine, SeenObject, StepScore
 from av_stack.replay.weather_report import BANDS_M, RIGHT, WRONG, light_outcomes
 
 LINE_WITHIN_M = 0.3
-"""A lane line is right if it is found, and within this distance of the map's at 10 m."""
+"""A lane line is right if it is detected, and its distance from the map's line at 10 m is below this."""
 
 USERS_TO_M = 40.0
-"""Road users up to this distance count for the limits: a car at 13 m/s stops within it."""
+"""Distance up to which road users count for the limits: a car at 13 m/s stops within it."""
 
 SAMPLES_MIN = 20
-"""A share or an error over fewer samples is not told."""
+"""Least number of samples of a share or an error; with fewer samples the value is None."""
 
 HEIGHTS_PX = ((0.0, 20.0), (20.0, 50.0), (50.0, np.inf))
 """Bands of the height of a road user's box in the picture."""
@@ -72,7 +72,7 @@ def _is_right(line: SeenLine) -> bool:
 
 
 def _user_figures(users: Sequence[tuple[SeenObject, SeenObject]]) -> Iterator[Figure]:
-    """Only those that the camera detects in the reference weather count: the others may be hidden."""
+    """Only road users that the camera detects in the reference weather count: the others may be hidden."""
     seen = [pair for pair in users if pair[0].is_in_picture]
     near = [pair for pair in seen if pair[0].range_m <= USERS_TO_M]
     yield _share(USERS_KEPT, [now.is_in_picture for _, now in near])

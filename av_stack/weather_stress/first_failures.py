@@ -14,11 +14,11 @@ from av_stack.weather_stress.study import Kind, Measured, Wanted
 from av_stack.weather_stress.weathers import Point, Unit
 
 STEPS = round(1.0 / RESOLUTION)
-"""All weathers of a search are multiples of this part of its range."""
+"""Number of steps into which the range of a search is divided; all weathers of the search lie on these steps."""
 
 
 class Rounds(Protocol):
-    """What a search needs of a `Study`."""
+    """The part of `Study` that a search uses."""
 
     kinds: tuple[Kind, ...]
     units: Sequence[Unit]
@@ -30,10 +30,11 @@ class Rounds(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnitLimit:
-    """Where one module first misses its limit in the drive `unit`: between the values `kept` and `missed`.
+    """The weather at which one module first misses its limit in the drive `unit`.
 
-    `kept` is None where it is missed already at the mild end; `missed` is None where it is met up to the harsh end, or
-    where `is_known` is False: its figures have too few samples everywhere.
+    The module meets its limit at the value `kept` of the parameter, and misses it at `missed`. `kept` is None if it
+    misses the limit already at the mild end; `missed` is None if it meets the limit up to the harsh end. If its figures
+    have too few samples everywhere, `is_known` is False and `missed` is None.
     """
 
     unit: str
@@ -46,9 +47,10 @@ class UnitLimit:
 
 @dataclass(frozen=True, slots=True)
 class ModuleLimit:
-    """The limit of a module over all drives. `interval` is in the parameter's unit; None where no drive misses it.
+    """The mean weather limit of a module over all drives, in the parameter's unit.
 
-    Drives that do not miss it, `never` of them, count with the harsh end: the true limit is then farther off.
+    `interval` is None if no drive misses the module's limit. `never` is the number of drives that do not miss it. They
+    count with the harsh end of the range, so the true mean lies farther towards it.
     """
 
     module: str
@@ -59,7 +61,7 @@ class ModuleLimit:
 
 
 def search_limits(study: Rounds, search: Search) -> list[ModuleLimit]:
-    """Run rounds until the limit of every module in every drive is known; the module that fails first comes first."""
+    """Run rounds until the limit of each module is known in each drive; returns the limits, mildest weather first."""
     while wanted := [one for unit in study.units for one in _next(study, unit, search)]:
         study.run_round(wanted)
     modules = _modules(study)
@@ -81,7 +83,7 @@ def module_limit(module: str, limits: Sequence[UnitLimit], search: Search) -> Mo
 
 
 def first_of(limits: Sequence[UnitLimit]) -> list[str]:
-    """The modules of perception that miss their limits first in one drive: several where one step has them all."""
+    """The modules of perception that miss their limits first in one drive; several if they do so in the same step."""
     failed = [one for one in limits if one.fraction is not None and one.module != DRIVE]
     least = min((one.fraction for one in failed if one.fraction is not None), default=None)
     return [one.module for one in failed if one.fraction == least]
@@ -92,7 +94,7 @@ def point_of(search: Search, fraction: float) -> Point:
 
 
 def points_of(study: Rounds, search: Search) -> list[Point]:
-    """The weathers of the search in which any drive was driven or looked at."""
+    """The weathers of the search in which any unit has a drive or a look."""
     points = [point_of(search, number / STEPS) for number in range(STEPS + 1)]
     return [point for point in points if any(study.at(unit, point).folders for unit in study.units)]
 
@@ -117,7 +119,7 @@ def _next(study: Rounds, unit: Unit, search: Search) -> list[Wanted]:
 
 
 def _outcomes(study: Rounds, unit: Unit, search: Search, module: str, kind: Kind) -> dict[float, bool]:
-    """The weathers that are known, and whether the module misses its limit there; unknown figures miss nothing."""
+    """For each measured weather, whether the module misses its limit there; a figure of None counts as not missed."""
     found = {}
     for number in range(STEPS + 1):
         fraction = number / STEPS
@@ -143,6 +145,6 @@ def _unit_limit(study: Rounds, unit: Unit, search: Search, module: str) -> UnitL
 
 
 def _order(limit: ModuleLimit, search: Search) -> float:
-    """Modules whose limit is nearest to the mild end first."""
+    """Sort key: the module whose limit is nearest to the mild end comes first."""
     span = search.second - search.first
     return 2.0 if limit.interval is None else (limit.interval.mean - search.first) / span

@@ -1,4 +1,4 @@
-"""Means over drives with different seeds, and how sure they are."""
+"""Means over drives with different seeds, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mean_interval(values: Sequence[float]) -> Interval | None:
 
 
 def limit_interval(limits: Sequence[float], half_bracket: float, ends: tuple[float, float]) -> Interval | None:
-    """As `mean_interval`, for limits that are each known to `half_bracket` only, and that lie between two `ends`."""
+    """As `mean_interval`, for limits that are uncertain by `half_bracket` each; the interval is cut at the `ends`."""
     found = mean_interval(limits)
     if found is None or found.low is None or found.high is None:
         return found

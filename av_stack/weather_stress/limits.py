@@ -1,4 +1,4 @@
-"""What each module has to do in any weather: its stated limits, each with its reason."""
+"""The limits that each module has to meet in any weather, each with its reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Values = Mapping[str, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """A module misses it where `figure` is above `value`, or, with `is_least`, below it."""
+    """A limit: a module misses it if its `figure` is above `value`, or, with `is_least`, below it."""
 
     module: str
     figure: str
@@ -26,7 +26,7 @@ class Limit:
     reason: str
 
     def is_missed(self, values: Values) -> bool | None:
-        """None where the figure is not known."""
+        """Whether the limit is missed; None if the figure is not known."""
         found = values.get(self.figure)
         if found is None:
             return None

@@ -1,6 +1,6 @@
-"""One look: a recorded drive once more in another weather, in a process of its own; writes what each module still sees.
+"""One look: repeats a recorded drive in another weather, in a process of its own, and writes the scores of perception.
 
-The drive is led by the recorded commands, so that its world is the recorded one, step by step.
+The recorded commands lead the ego, so the world equals the recorded one in every step.
 """
 
 from __future__ import annotations

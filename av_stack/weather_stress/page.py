@@ -15,7 +15,7 @@ from av_stack.weather_stress.tables import limit_words
 SCRIPTS = ("boot.js", "weather.js")
 
 COLUMNS_MAX = 6
-"""Most weathers of which the page shows pictures."""
+"""Largest number of weathers of which the page shows pictures."""
 
 
 def weather_page(content: Mapping[str, Any], out: Path) -> str:

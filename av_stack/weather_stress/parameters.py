@@ -1,4 +1,4 @@
-"""CARLA's weather parameters, and what the options `--sweep` and `--until-failure` say of them."""
+"""CARLA's weather parameters, and the parsing of the options `--sweep` and `--until-failure`."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ VALUES_MAX = 101
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """The range that CARLA allows, and the two ends between which a limit is searched by default.
+    """The range of a parameter that CARLA allows, `low` to `high`, and the default range of a search.
 
-    `high` is None where CARLA sets no bound; without `search` the command needs a range.
+    `high` is None if CARLA sets no upper bound. If `search` is None, the option must give a range.
     """
 
     low: float
@@ -75,7 +75,7 @@ class Search:
         return self.first + fraction * (self.second - self.first)
 
     def from_end_near(self, value: float) -> Search:
-        """The same range, beginning at the end that is nearer to `value`."""
+        """The same range with its ends in the order that begins nearer to `value`."""
         is_turned = abs(self.second - value) < abs(self.first - value)
         return Search(self.name, self.second, self.first) if is_turned else self
 
@@ -106,7 +106,7 @@ def parse_axes(texts: Sequence[str], presets: Sequence[str]) -> tuple[Axis, ...]
 
 
 def parse_search(text: str) -> Search:
-    """What `PARAMETER` or `PARAMETER=LOW:HIGH` searches. Raises ConfigError."""
+    """The search that the option text `PARAMETER` or `PARAMETER=LOW:HIGH` asks for. Raises ConfigError."""
     option = f"--until-failure {text!r:.80}"
     name, equals, values = (part.strip() for part in text.partition("="))
     check_parameter(option, name, list(PARAMETERS))
@@ -126,7 +126,7 @@ def parse_search(text: str) -> Search:
 
 
 def check_parameter(option: str, name: str, known: Sequence[str]) -> None:
-    """Raise ConfigError for a name that is none of CARLA's."""
+    """Raise ConfigError unless the name is one of CARLA's parameters."""
     if name not in known:
         raise ConfigError(f"{option}: unknown parameter {name!r:.40}{did_you_mean(name, known)}; there are "
                           f"{', '.join(known)}")  # fmt: skip

@@ -22,7 +22,7 @@ PICTURES = 3
 
 
 def moments(scores: Sequence[StepScore]) -> list[int]:
-    """Frames of the steps with most to be seen: one of each third of a drive, the first where several are equal."""
+    """Frame numbers for the pictures: in each third of a drive, the first step with the most visible objects."""
     found = []
     for number in range(PICTURES):
         part = scores[number * len(scores) // PICTURES : (number + 1) * len(scores) // PICTURES]

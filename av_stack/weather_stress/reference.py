@@ -1,4 +1,4 @@
-"""The reference drive: the recorded one, which all other weathers are compared with."""
+"""The reference drive: the recorded drive with which the looks in all other weathers are compared."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from perception.map_index import MapIndex
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The steps of a recorded drive of the stack: the truth, what was decided, and how right what it saw was."""
+    """The steps of a recorded drive of the stack: for each, the truth, the stack's decision and perception's scores."""
 
     camera: CameraModel
     truths: tuple[Truth, ...]

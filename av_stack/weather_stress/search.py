@@ -10,7 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 SCAN = (0.0, 0.25, 0.5, 0.75, 1.0)
-"""Bisection alone would miss a failure that is followed by a weather in which all is well again."""
+"""Fractions of the range that are tried before the bisection.
+
+Bisection alone could miss a failure in the middle of the range."""
 
 RESOLUTION = 1.0 / 32.0
 """Width of the interval at which the search ends."""
@@ -18,9 +20,9 @@ RESOLUTION = 1.0 / 32.0
 
 @dataclass(frozen=True, slots=True)
 class Bracket:
-    """The limit is between `kept`, where the demand is still met, and `missed`, where it is not.
+    """The interval in which a limit lies: the demand is met at the fraction `kept`, and missed at `missed`.
 
-    `kept` is None where it is missed from the mild end on, `missed` is None where it is met to the harsh end.
+    `kept` is None if the demand is missed already at the mild end; `missed` is None if it is met up to the harsh end.
     """
 
     kept: float | None
@@ -28,14 +30,14 @@ class Bracket:
 
     @property
     def middle(self) -> float | None:
-        """The best guess of the limit; None where it is met everywhere."""
+        """The estimate of the limit; None if the demand is met everywhere."""
         if self.missed is None:
             return None
         return self.missed if self.kept is None else (self.kept + self.missed) / 2.0
 
 
 def next_fraction(outcomes: Mapping[float, bool], resolution: float = RESOLUTION) -> float | None:
-    """The weather to look at next; None when the limit is known. `outcomes` says of weathers whether they miss."""
+    """The weather to try next; None when the limit is known. `outcomes` says for each tried weather if it is missed."""
     for fraction in SCAN:
         if fraction not in outcomes:
             return fraction
@@ -48,7 +50,7 @@ def next_fraction(outcomes: Mapping[float, bool], resolution: float = RESOLUTION
 
 
 def bracket(outcomes: Mapping[float, bool]) -> Bracket:
-    """Where the first miss is, as far as it is known."""
+    """The interval of the first miss, as far as `outcomes` show it."""
     missed = min((fraction for fraction, is_missed in outcomes.items() if is_missed), default=None)
     before = [fraction for fraction in outcomes if missed is None or fraction < missed]
     return Bracket(max(before, default=None), missed)

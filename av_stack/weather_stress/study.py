@@ -41,7 +41,7 @@ OWN: Point = ()
 """The point of the scenario's own weather."""
 
 LOOK_COMMAND = "weather-look"
-"""The command that a look runs; it is not for people."""
+"""The hidden command of `av-stack` that a look runs."""
 
 Kind = Literal["drive", "look"]
 KINDS: tuple[Kind, ...] = ("look", "drive")
@@ -58,7 +58,7 @@ class Wanted:
 
 @dataclass(slots=True)
 class Measured:
-    """What is known of one unit in one weather; `folders` has those of its runs, `problems` says what crashed."""
+    """The measurements of one unit in one weather; `folders` are the folders of its runs, `problems` its crashes."""
 
     figures: dict[str, Figure] = field(default_factory=dict)
     folders: dict[str, Path] = field(default_factory=dict)
@@ -74,9 +74,10 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a study's files are and how its runs go: `workers` at a time. `kinds` are those of its runs.
+    """How a study runs: the folder of its files, the `kinds` of its runs, and the machines for them.
 
-    They go on the Ray cluster at the address `ray`, or else on this machine, one at a time without `workers`.
+    With `ray` the runs go to the Ray cluster at this address, else they run on this machine. `workers` is the number of
+    runs at a time; without it, one at a time on this machine.
     """
 
     out: Path
@@ -116,11 +117,11 @@ class Study:
         self._closers.close()
 
     def at(self, unit: Unit, point: Point) -> Measured:
-        """What is known of a unit in a weather; that of the reference drive where it is the unit's own weather."""
+        """The measurements of a unit in a weather; in the unit's own weather, those of the reference drive."""
         return self.measured.setdefault((unit.name, OWN if unit.is_own(point) else point), Measured())
 
     def run_round(self, wanted: Sequence[Wanted]) -> None:
-        """Drive and look in these weathers; those that are known already cost nothing."""
+        """Run the drives and looks in these weathers; weathers that were measured before are not run again."""
         missing = [one for one in dict.fromkeys(wanted) if one.kind not in self.at(one.unit, one.point).folders]
         if not missing:
             return
@@ -165,7 +166,7 @@ class Study:
             measured.folders["look"] = path
 
     def _run(self, folder: Path, jobs: Sequence[Job], closers: ExitStack) -> dict[str, dict[str, Any]]:
-        """The entries of a suite of these jobs, by name; those that its folder holds already are not run again."""
+        """Run a suite of these jobs; returns its entries by name. Jobs that its folder already holds are skipped."""
         title = f"{self.name} {folder.name}"
         print_of = fingerprint(title, jobs, self._place.options, self._machine)
         opened = closers.enter_context(SuiteFolder(folder, print_of, jobs, self._place.resume))
@@ -176,7 +177,7 @@ class Study:
         return {job.name: entry for job, entry in zip(jobs, opened.entries(), strict=True)}
 
     def _opened_pool(self) -> tuple[Pool, Mapping[str, str] | None]:
-        """Where the runs go, and the machine that it drives on, if it is not this one."""
+        """(the pool for the runs, the kind of machine that drives; None if it is this machine)."""
         place = self._place
         if place.ray is None:
             return LocalPool(place.workers or 1, self._attempt), None
@@ -192,7 +193,7 @@ class Study:
         return do_work(work, task.job, folder, stop)
 
     def _work_of(self, job: Job) -> Work | None:
-        """What is done in the place of a drive: a look at the recording of the unit's reference drive."""
+        """The work for a job that is not a drive: a look at the recording of the unit's reference drive."""
         one = self._wanted.get(job.name)
         if one is None or one.kind == "drive":
             return None
@@ -200,7 +201,7 @@ class Study:
 
 
 def take_in(measured: Measured, kind: Kind, folder: Path, entry: Mapping[str, Any]) -> None:
-    """Add what a run left to what is known of its weather."""
+    """Add the results of a run to the measurements of its weather."""
     measured.folders[kind] = folder
     if not is_driven(entry) or entry["error"]:
         measured.problems.append(f"{folder.name}: {entry['crash'] or entry['error']}")

@@ -14,7 +14,7 @@ from scenarios.weather_course import KeyframeTable
 from sim_configs.load import load_weather
 
 Point = tuple[tuple[str, Value], ...]
-"""What a weather has of its own: pairs of a parameter, or `preset`, and its value."""
+"""A weather, as its differences from the scenario's own: pairs of a parameter, or `preset`, and its value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,7 +36,7 @@ class Unit:
         return _parameters(self.scenario.weather_keyframes[0])
 
     def at(self, point: Point) -> Scenario:
-        """The scenario in the weather of a point; what the point does not say is as in the scenario's own weather."""
+        """The scenario in the weather of a point; parameters that the point lacks are those of its own weather."""
         values = dict(self.weather)
         for name, value in sorted(point, key=lambda each: each[0] != PRESET):
             if isinstance(value, str):
@@ -64,7 +64,7 @@ def units(scenarios: Sequence[Scenario], seeds: int) -> list[Unit]:
 
 
 def check_can_be_paired(scenario: Scenario) -> None:
-    """Raise ConfigError where one drive cannot be seen in two weathers."""
+    """Raise ConfigError if a drive of the scenario cannot be repeated in another weather."""
     if len(scenario.weather_keyframes) > 1:
         raise ConfigError(f"{scenario.name}: its own weather changes along the route; needed is one weather throughout")
     if scenario.handling != "carla":
