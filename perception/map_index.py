@@ -17,10 +17,17 @@ Float = NDArray[np.float64]
 SEGMENT_REACH_M = 1.5
 """Extra search radius, m: lane points are about 1 m apart, and more on the outside of a tight curve."""
 
-WHEELBASE_M, ROAD_REACH_M, FLAT_M, BRIDGE_MIN_M = 2.9, 6.0, 0.05, 1.0
-"""Lengths, m, for road heights: between the two road points that define a vehicle's plane; maximum distance of road
-from a lane's centre; height range below which the whole map counts as flat; height step between two points that
-indicates another road."""
+WHEELBASE_M = 2.9
+"""Distance between the two road points that define the plane of a vehicle, m."""
+
+ROAD_REACH_M = 6.0
+"""Maximum distance of a point of the road from a lane's centre, m."""
+
+FLAT_M = 0.05
+"""Height range below which the whole map counts as flat, m."""
+
+BRIDGE_MIN_M = 1.0
+"""Height step between two points above which they belong to different roads, m."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Object perception: from detections to road users tracked on the map.
 
-The steps are pitch, ranging, parallax, plausibility (of those that would start a track) and tracking.
+The steps are pitch, ranging, parallax, plausibility (only of objects that would start a track) and tracking.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ ROAD_STEPS = 21
 class Sighting:
     """Results of one tick.
 
-    `tracked` are road users on the map, `ranged` those of the first camera in the vehicle frame, `points` its corners
-    with depth. `camera` is the first camera with its attitude to the road, `pitch_sigma_rad` that attitude's standard
-    deviation.
+    * `tracked`: the tracked road users, map frame.
+    * `ranged`: the road users in the first camera's picture, vehicle frame.
+    * `points`: the triangulated corners of this picture.
+    * `camera`: the first camera with its present attitude to the road; `pitch_sigma_rad` is the standard deviation of
+      its pitch.
     """
 
     tracked: tuple[TrackedObject, ...]
@@ -169,6 +171,6 @@ class ObjectPerception:
 
 
 def _views(first: CameraImage | None, others: Sequence[CameraDetections | None], ego: EgoState) -> list[View]:
-    """Where the cameras look that sent a picture now."""
+    """The views of the cameras that sent a picture in this tick."""
     images = [first, *(other[0] for other in others if other is not None)]
     return [view_of(image.camera, ego) for image in images if image is not None]

@@ -19,9 +19,16 @@ from perception.depth.view import Box
 CORNERS_A_BOX, CORNER_QUALITY = 20, 0.02
 """Maximum number of corners per box, and their quality level in OpenCV's corner detector."""
 
-CORNERS_FEW, QUARTER_FEW, REFILL_PICTURES = 8, 2, 3
-"""Corner refill: at most `CORNERS_FEW` in a box are refilled at once; at most `QUARTER_FEW` in a quarter of it, every
-`REFILL_PICTURES` pictures. Corners on one side of a face hardly show how it grows."""
+CORNERS_FEW = 8
+"""A box with at most this many corners gets new ones at once."""
+
+QUARTER_FEW = 2
+"""A quarter of a box with at most this many corners gets new ones, every `REFILL_PICTURES` pictures.
+
+The corners must be spread over the box: corners on one side of a face hardly show how it grows."""
+
+REFILL_PICTURES = 3
+"""Number of pictures between two refills of quarters."""
 
 BOXES_MAX = 12
 """Maximum number of boxes whose corners are tracked; the nearest ones are chosen."""
@@ -41,9 +48,15 @@ MARGIN_PX = 4.0
 BACK_MAX_PX = 0.5
 """Maximum error of tracking a corner forward and back, px."""
 
-SPAN_PICTURES, SPAN_NEAR_PICTURES, NEAR_PX = 10, 6, 40.0
-"""Pictures to look back for small and for large boxes, and the height, px, that separates them. A smaller object moves
-less in the picture, so its motion takes longer to measure."""
+SPAN_PICTURES = 10
+"""Number of pictures to look back for small boxes: a small object moves little in the picture, so that its motion takes
+longer to measure."""
+
+SPAN_NEAR_PICTURES = 6
+"""Number of pictures to look back for large boxes."""
+
+NEAR_PX = 40.0
+"""Height from which a box counts as large, px."""
 
 
 class ObjectFlow:

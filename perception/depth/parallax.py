@@ -20,8 +20,14 @@ from av_core.types import CameraModel, Image
 Float = NDArray[np.float64]
 Box = tuple[float, float, float, float]
 
-CORNERS_MAX, CORNER_GAP_PX, CORNER_QUALITY = 260, 9, 0.006
-"""Maximum number of corners, their minimum distance, px, and quality level in OpenCV's corner detector."""
+CORNERS_MAX = 260
+"""Maximum number of corners."""
+
+CORNER_GAP_PX = 9
+"""Minimum distance between two corners, px."""
+
+CORNER_QUALITY = 0.006
+"""Quality level of a corner in OpenCV's corner detector."""
 
 REFILL_BELOW = 0.75
 """Fraction of `CORNERS_MAX` below which new corners are added."""

@@ -31,10 +31,16 @@ ROAD_SLOPE_SIGMA = 0.0015
 KERB_SIGMA_M = 0.12
 """Standard deviation of the height a pedestrian stands at, m: pavements are as likely as the road."""
 
-COVER_MIN, COVER_DOWN_PX, COVERED_SIGMA = 0.9, 2.0, 0.25
-"""Occlusion of an object's foot by a nearer box: the box covers `COVER_MIN` of the foot line and ends
-`COVER_DOWN_PX` lower. In three of ten such cases the foot is hidden, and the object appears up to twice as far away;
-`COVERED_SIGMA` is the range's standard deviation as a fraction of the range."""
+COVER_MIN = 0.9
+"""A nearer box may hide an object's foot if it covers at least this fraction of the foot line and ends lower."""
+
+COVER_DOWN_PX = 2.0
+"""Minimum distance by which such a box ends lower than the object's box, px."""
+
+COVERED_SIGMA = 0.25
+"""Standard deviation of the range of such an object, as a fraction of the range.
+
+In three of ten such cases the foot is hidden indeed, and the object appears up to twice as far away."""
 
 ROAD_STEP_M, AHEAD_MIN = 4.0, 0.3
 """Spacing of the road height samples, m, and the minimum forward component of a ray for which they are used."""

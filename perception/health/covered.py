@@ -31,7 +31,7 @@ DRIVING_MPS = 3.0
 class CoverDetector:
     """Watches one camera; call `update` with every picture in order.
 
-    A covered lens stays so until the picture changes: a car that stopped for it does not take it for clean.
+    A lens stays covered until the picture changes. So a car that has stopped because of it does not count it as free.
     """
 
     def __init__(self) -> None:

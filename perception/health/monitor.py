@@ -79,11 +79,11 @@ class Fault(str, Enum):
 
 
 PICTURE_FAULTS = tuple(fault for fault in Fault if fault not in (Fault.COVERED, Fault.LATE, Fault.IMPLAUSIBLE))
-"""The faults that two pictures show, or the absence of one."""
+"""The faults that are found in two consecutive pictures, or by a missing picture."""
 
 
 class Response(str, Enum):
-    """What the drive shall do about the camera's health."""
+    """Reaction of the drive to the camera's health."""
 
     DRIVE = "drive"
     SLOW = "slow down"
@@ -162,7 +162,7 @@ class HealthMonitor:
 def find_faults(
     now: Picture, last: Float32 | None, whole: Picture | None, speed_mps: float, far_share: float = SHIFT_SHARE
 ) -> tuple[Fault, ...]:
-    """Faults of the picture `now` that it shows together with the ones before.
+    """Faults of the picture `now`, compared with earlier pictures.
 
     `last` is the small copy of the picture before, `whole` the last picture that was not torn; `far_share` is from
     `shift_share`.
@@ -262,7 +262,7 @@ def noise_level(grey: Image) -> float:
 
 
 def median_of_counts(counts: NDArray[np.intp]) -> float:
-    """The median of whole numbers from 0 on, of which `counts` (N,) says how often each occurs."""
+    """The median of whole numbers; `counts` (N,) says how often each number from 0 to N - 1 occurs."""
     up_to = np.cumsum(counts)
     middle = (up_to[-1] - 1) // 2, up_to[-1] // 2
     return float(np.searchsorted(up_to, middle, side="right").mean())

@@ -18,9 +18,14 @@ Signs = NDArray[np.int8]
 COPY_PX = (320, 180)
 """Width and height of the copies that are compared: fine enough for the texture of a plain road."""
 
-BLOCK_PX, COLUMN_PX, BLOCK_SPREAD_MIN = (16, 10), 32, 2.0
-"""Width and height of a block, px, the distance of two columns of blocks (to save time, half of the picture is left
-out), and a block's minimum texture: the standard deviation along its rows, grey levels."""
+BLOCK_PX = (16, 10)
+"""Width and height of a block, px."""
+
+COLUMN_PX = 32
+"""Distance between two columns of blocks, px; half of the picture is left out to save time."""
+
+BLOCK_SPREAD_MIN = 2.0
+"""Minimum texture of a block: the standard deviation along its rows, grey levels."""
 
 SIDE_PX, DRIFT_PX = 4, 10
 """Distance, px, up to which a block is searched sideways and vertically around the place where it is expected."""

@@ -19,9 +19,14 @@ Float32 = NDArray[np.float32]
 WIDTH_PX = 160
 """Width, px, of the copy of the picture that is analysed; it keeps all rows."""
 
-NEAR_PX, FAR_SHARE, FAR_SHARE_MAX = 3, 0.0625, 0.35
-"""Shift up to which rows count as unshifted, px; minimum shift of a seam as a fraction of the width; upper limit of a
-minimum shift given by the caller."""
+NEAR_PX = 3
+"""Shift up to which rows count as unshifted, px."""
+
+FAR_SHARE = 0.0625
+"""Default minimum shift at a seam, as a fraction of the picture's width."""
+
+FAR_SHARE_MAX = 0.35
+"""Upper limit of a minimum shift that the caller gives."""
 
 ROW_SPREAD_MIN = 3.0
 """Minimum texture (standard deviation) of a seam's rows, grey levels."""
@@ -37,9 +42,11 @@ AROUND_ROWS = 6
 FLOOR = -0.3
 """Minimum of the last picture's gain when gains are compared."""
 
-STRIP_SHARE, DRIFT_SHARE = 0.09, 0.083
-"""Fractions of the picture's height: of the strips above and below a seam that are searched in the last picture, and of
-the vertical motion of the scene between two pictures, near the car."""
+STRIP_SHARE = 0.09
+"""Height of the strips above and below a seam that are searched in the last picture, as a fraction of the height."""
+
+DRIFT_SHARE = 0.083
+"""Vertical motion of the scene near the car between two pictures, as a fraction of the picture's height."""
 
 FOUND_MIN = 0.4
 """Minimum correlation of a strip with its place in the last picture."""

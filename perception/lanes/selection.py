@@ -32,9 +32,17 @@ SIDE_SEEN_WITHIN_M = 16.0
 ALONG_MAX_RAD = 0.2
 """Maximum angle between two lines of one road."""
 
-GHOST_FACTOR, GHOST_WITHIN_M, GHOST_X_M, GHOST_LENGTH_M = 2.0, 1.9, 10.0, 20.0
-"""Ghost lines: how much stronger the other line is, the distance below which they are too close, m, the second place of
-comparison ahead, m, and the maximum length of paint that counts, m."""
+GHOST_FACTOR = 2.0
+"""A line is a ghost (a reflection) if a line too close to it is stronger by at least this factor."""
+
+GHOST_WITHIN_M = 1.9
+"""Distance between two lines, m, below which they are too close."""
+
+GHOST_X_M = 10.0
+"""Second distance ahead, m, at which the distance between two lines is compared."""
+
+GHOST_LENGTH_M = 20.0
+"""Maximum length of paint, m, that counts for a line's strength."""
 
 LANE_WIDTH_MIN_M, LANE_WIDTH_MAX_M = 2.3, 5.5
 """Possible widths of a lane, m."""
@@ -49,16 +57,32 @@ five maps, in all weathers."""
 CONFIDENCE_SIGMA_FLOOR_M = 0.07
 """Standard deviation of a line beyond the filter's own, m."""
 
-LINE_SCORE_MIN, PAINT_MIN, ROAD_PAINT_MIN, ROAD_CONFIDENCE_MIN = 0.03, 0.08, 0.2, 0.1
-"""Minimum `line_score` and paint probability of a line; minimum paint probability times existence, and minimum
-confidence, of the best line, below which no line is reported."""
+LINE_SCORE_MIN = 0.03
+"""Minimum `line_score` of a line."""
 
-OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M, OTHER_WIDTH_CHANGE_M, OTHER_EXISTENCE_MIN = 2.8, 4.2, 0.25, 0.5
-"""The other line of a lane: possible lane widths, m, maximum change of width over 6 m, m, and minimum existence."""
+PAINT_MIN = 0.08
+"""Minimum paint probability of a line."""
 
-LONE_PAINT_MIN, NEIGHBOUR_SCORE_MIN = 0.4, 0.1
-"""Minimum paint probability of a neighbouring lane's line and of a line whose partner is searched; minimum `line_score`
-of a neighbouring lane's line."""
+ROAD_PAINT_MIN = 0.2
+"""Minimum of paint probability times existence of the best line; below it no line is reported."""
+
+ROAD_CONFIDENCE_MIN = 0.1
+"""Minimum confidence of the best line; below it no line is reported."""
+
+OTHER_WIDTH_MIN_M, OTHER_WIDTH_MAX_M = 2.8, 4.2
+"""Range of the lane width, m, in which the other line of a lane is searched."""
+
+OTHER_WIDTH_CHANGE_M = 0.25
+"""Maximum change of this width over 6 m, m."""
+
+OTHER_EXISTENCE_MIN = 0.5
+"""Minimum existence of the other line."""
+
+LONE_PAINT_MIN = 0.4
+"""Minimum paint probability of a neighbouring lane's line, and of a line whose other line is searched."""
+
+NEIGHBOUR_SCORE_MIN = 0.1
+"""Minimum `line_score` of a neighbouring lane's line."""
 
 ALIGNMENT_SLOPE = 0.2
 """Slope at which `alignment` falls to 1/e."""

@@ -60,21 +60,27 @@ GNSS_REJECTIONS_MAX = 10
 """Number of rejected fixes in a row after which the position of a standing ego is reset to GNSS."""
 
 REJECTIONS_SPREAD_MAX = 5.0
-"""Largest distance of such fixes from the first of them, in standard deviations: noise does not agree with itself."""
+"""Largest distance of the rejected fixes from the first of them, in standard deviations, for such a reset.
+
+Fixes that are only noisy are farther apart."""
 
 STANDING_MPS = 0.5
-"""Speed below which an ego may have been put elsewhere. A driving one cannot jump: then GNSS is wrong."""
+"""Speed below which the position may be reset: a standing ego may have been moved by a scenario.
+
+A driving ego cannot jump, so GNSS is wrong then."""
 
 
 class Localizer:
     """Extended Kalman filter over pose, speed and sensor errors; call `update` once per sensor frame.
 
-    The first frame sets the state from GNSS, compass and wheels; a speed that no wheel measures comes from the others.
-    Measurements that are not finite or fail a gate are ignored. Fixes that come after several such ones are used only
-    once GNSS has been good for a while; until then wheels, IMU and lane lines carry the position on. When GNSS begins
-    to fail its gate while the ego stands, the position is reset to it after `GNSS_REJECTIONS_MAX` frames. A vehicle
-    without wheel speed uses every fix that passes, and is always reset. On a `graph` without lanes, the lane lines do
-    not count, and the ground is level.
+    * Start: the first frame sets the state from GNSS, compass and wheels. Without wheel speed, the speed follows from
+      the other sensors.
+    * Rejection: measurements that are not finite or fail a gate are ignored. After several rejected fixes, GNSS is used
+      again only when it has been good for a while; until then wheels, IMU and lane lines carry the position on.
+    * Reset: if GNSS begins to fail its gate while the ego stands, the position is reset to GNSS after
+      `GNSS_REJECTIONS_MAX` frames.
+    * A vehicle without wheel speed uses every fix that passes the gate, and is reset even while it drives.
+    * On a `graph` without lanes, lane lines are not used, and the ground counts as level.
     """
 
     def __init__(self, graph: LaneGraph, config: LocalizationConfig | None = None) -> None:
@@ -194,7 +200,10 @@ class Localizer:
             self._update_state(jacobian, innovation, noise)
 
     def _reject_fix(self, position: Float, frame: SensorFrame) -> None:
-        """Count a fix that fails its gate. Without wheels nothing else tells the speed, so it may be wrong instead."""
+        """Count a fix that fails its gate, and reset the position where the class says so.
+
+        Without wheel speed, the estimated speed may be wrong instead of the fix.
+        """
         has_wheels = bool(np.isfinite(frame.wheel_speed_mps))
         if self._rejections == 0:
             self._may_be_elsewhere = not has_wheels or bool(abs(self._state[ekf.SPEED]) < STANDING_MPS)

@@ -1,8 +1,8 @@
-"""Decides whether a detection may start a track: the detector's score less the evidence against a road user.
+"""Decides whether a detection may start a track: the detector's score minus the evidence against a road user.
 
-The evidence is a penalty in the log odds of the score. So a sure detection starts a track in spite of a small
-contradiction, and a doubtful one does not. Only the start is checked: a track that exists is extended by any
-detection that fits it.
+The evidence is a penalty on the log odds of the score. So a detection with a high score starts a track in spite of a
+small contradiction, and one with a low score does not. Only the start is checked: any detection that fits an existing
+track extends it.
 """
 
 from __future__ import annotations
@@ -113,7 +113,10 @@ class StartCheck:
         return {Doubt.FLOATS if error > 0.0 else Doubt.SINKS: weight * excess}
 
     def _surface(self, kind: ObjectKind, box: Box) -> dict[Doubt, float]:
-        """Cycles and people do not fill their boxes, so that the surroundings show inside: they are not compared."""
+        """The penalties by the pixels of the box; none for cycles and people.
+
+        Cycles and people do not fill their boxes, so the surroundings are visible inside, and a comparison is useless.
+        """
         high = box[3] - box[1]
         if kind not in OPAQUE or high < SURFACE_HEIGHT_MIN_PX or not self._has_contrast():
             return {}

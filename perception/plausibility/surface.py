@@ -35,8 +35,11 @@ PICTURE_CONTRAST_MIN = 0.9
 """Minimum spread (5 to 95 %) of the logarithm of lightness in a picture whose tones are compared. In dust, fog and dark
 the whole picture has few tones."""
 
-SIDE_SHARE, SIDE_MIN_PX, SIDE_MAX_PX = 0.3, 4.0, 60.0
-"""Width of the strips beside the box, as a share of its width and in px."""
+SIDE_SHARE = 0.3
+"""Width of the strips beside the box, as a fraction of the box's width."""
+
+SIDE_MIN_PX, SIDE_MAX_PX = 4.0, 60.0
+"""Smallest and largest width of these strips, px."""
 
 BELOW_SHARE = 0.2
 """Height of the strip below the box, as a share of its height."""
@@ -44,8 +47,14 @@ BELOW_SHARE = 0.2
 FOOT_SHARE = 0.4
 """Strips beside the box start below this share of its height where they are compared with the road."""
 
-LIGHTNESS_BINS, CHROMA_BINS, CHROMA_REACH = 25, 6, 30.0
-"""Bins of the colour histograms; chromas beyond `CHROMA_REACH` fall into the outer bins."""
+LIGHTNESS_BINS = 25
+"""Number of bins of the colour histograms for lightness."""
+
+CHROMA_BINS = 6
+"""Number of bins of the colour histograms for each chroma."""
+
+CHROMA_REACH = 30.0
+"""Largest chroma, without its sign, of the outer bins; larger ones fall into these bins, too."""
 
 SIDE_PIXELS_MIN = 20
 """Minimum number of pixels of a strip that is compared."""
@@ -123,7 +132,10 @@ def one_tone_share(patches: Patches) -> float:
 
 
 def side_contrast(patches: Patches) -> float:
-    """Difference of colours from the more similar side: chi-squared distance of histograms, 0 to 1; 1 without sides."""
+    """Difference between the colours of the box and of its more similar side, 0 to 1; 1 if no side is in the picture.
+
+    It is the chi-squared distance of their histograms.
+    """
     inside = _histogram(patches.inside)
     sides = [_histogram(side) for side in (patches.left, patches.right) if side is not None]
     return min((_chi_squared(inside, side) for side in sides), default=1.0)

@@ -13,7 +13,7 @@ LINK_M, LINK_MPS = 3.0, 2.0
 
 
 def cluster(returns: RadarReturns) -> list[NDArray[np.int64]]:
-    """The row numbers of each group of returns, by single linkage."""
+    """The indices of the returns in each group, by single linkage."""
     if not len(returns):
         return []
     gap_m = np.hypot(*(returns.place_m[:, None] - returns.place_m).transpose(2, 0, 1))

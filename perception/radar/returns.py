@@ -1,8 +1,8 @@
 """Radar returns on the map: positions, and radial speeds over ground, without the ego's own motion.
 
-Most returns come from things that stand. Their range rates show how each radar moves, far better than wheel speed and
-gyro do, which know nothing of the slip at the rear axle (Kellner et al., "Instantaneous ego-motion estimation using
-multiple Doppler radars", ICRA 2014).
+Most returns come from objects at rest. Their range rates show the motion of each radar much more exactly than wheel
+speed and gyro, which do not measure the slip at the rear axle (Kellner et al., "Instantaneous ego-motion estimation
+using multiple Doppler radars", ICRA 2014).
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ class RadarReturns:
 
     @property
     def is_moving(self) -> NDArray[np.bool_]:
-        """(N,): whether a return surely comes from something that moves."""
+        """Whether each return (N,) certainly comes from a moving object."""
         return np.abs(self.radial_mps) > MOVING_MIN_MPS
 
     def select(self, which: NDArray[np.bool_] | NDArray[np.int64]) -> RadarReturns:
-        """The returns that `which` masks or numbers."""
+        """The returns that `which` selects, as a mask or as indices."""
         return RadarReturns(
             self.place_m[which], self.height_m[which], self.radar_m[which], self.sight[which], self.radial_mps[which]
         )
@@ -65,7 +65,7 @@ def locate_returns(sweeps: Iterable[RadarSweep], ego: EgoState) -> RadarReturns:
     distance, elevation = points[:, 0], points[:, 2]
     bearing = points[:, 1] + mounts[:, 3]  # in the vehicle frame
     level = np.cos(elevation)
-    # rows of the range rates that standing things have, per m/s ahead, m/s to the left and rad/s
+    # range rates of objects at rest per unit of the ego's motion: m/s ahead, m/s to the left, rad/s
     ahead, left = level * np.cos(bearing), level * np.sin(bearing)
     own = -np.stack([ahead, left, left * mounts[:, 0] - ahead * mounts[:, 1]], axis=1)
     motion = _ego_motion(own, points[:, 3], np.array([ego.speed_mps, 0.0, ego.yaw_rate_radps]))
@@ -94,7 +94,7 @@ def _stacked(sweeps: Iterable[RadarSweep]) -> tuple[Float, Float]:
 
 
 def _ego_motion(own: Float, rates_mps: Float, prior: Float) -> Float:
-    """The ego's motion (3,) that explains the range rates of standing things best, with `prior` (3,) as a prior."""
+    """The ego's motion (3,) that best explains the range rates of objects at rest, with the prior mean `prior` (3,)."""
     motion: Float = prior
     weight, weights = 1.0 / RANGE_RATE_SIGMA_MPS**2, np.diag(MOTION_SIGMA**-2.0)
     for gate_mps in STANDING_GATES_MPS:

@@ -1,7 +1,7 @@
-"""Stage that tells the ego's pose and motion: `Localizer` on the map, `VehicleFrame` where nothing measures a position,
-and `OracleEgo` from the simulator's truth.
+"""Stage that estimates the ego's pose and motion.
 
-All are `EgoSource`s.
+`Localizer` does so on the map, `VehicleFrame` where nothing measures a position, and `OracleEgo` takes them from the
+simulator's truth. All are `EgoSource`s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TURN_RATE_MAX_RADPS = 10.0
 
 
 class EgoSource(Protocol):
-    """Tells the ego's pose and motion; call `update` with every frame in order, and its lane lines.
+    """Estimates the ego's pose and motion; call `update` with every frame in order, and its lane lines.
 
     `gnss` is the health of the GNSS receiver in the last frame.
     """

@@ -1,4 +1,4 @@
-"""Monitors the health of a rig's cameras and radars, and says whose measurements can be trusted now."""
+"""Monitors the health of a rig's cameras and radars, and says which of them can be trusted now."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from perception.health.radar import RadarMonitor
 
 @dataclass(frozen=True, slots=True)
 class RigHealth:
-    """Health of the front camera, and of the other monitored sensors by name; `trusted` have no fault now."""
+    """Health of the front camera, and of the other monitored sensors by name.
+
+    `trusted` are the names of the sensors without a fault now.
+    """
 
     front: Health
     others: Mapping[str, Health]

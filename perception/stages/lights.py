@@ -62,7 +62,7 @@ class OracleLights:
 
 
 class NoLights:
-    """Knows no light: without a map, no state belongs to a signal."""
+    """Returns no states, for drives without a map: a light in a picture then belongs to no signal."""
 
     cameras: Sequence[CameraModel] = ()
 

@@ -20,12 +20,20 @@ GATE = 11.8
 OVERLAP_GATE = 4.0 * GATE
 """Wider gate for a measurement whose box overlaps the track's last box in the picture."""
 
-OVERLAP_MIN, OVERLAP_WEIGHT, OVERLAP_MAX_AGE_S = 0.3, 6.0, 0.25
-"""Box overlap (IoU) from which the wider gate applies, cost reduction per unit of IoU, and maximum age, s, of a track's
-box for the comparison."""
+OVERLAP_MIN = 0.3
+"""Box overlap (IoU) from which the wider gate applies."""
 
-OTHER_KIND_COST, OTHER_WIDTH_COST = 9.0, 12.0
-"""Costs of a mismatch: another kind of vehicle of about the same shape, and a wide kind against a narrow one."""
+OVERLAP_WEIGHT = 6.0
+"""Reduction of the cost per unit of IoU."""
+
+OVERLAP_MAX_AGE_S = 0.25
+"""Maximum age of a track's last box that is compared, s."""
+
+OTHER_KIND_COST = 9.0
+"""Cost of a match with another kind of about the same width."""
+
+OTHER_WIDTH_COST = 12.0
+"""Cost of a match of a wide kind with a narrow one."""
 
 COST_MAX = 16.0
 """Maximum cost of a match; above it the object is more likely a new one, at a density of about one in 3000 m2."""
@@ -54,10 +62,10 @@ def overlap(a: Float, b: Float) -> float:
 
 @compiled((TRACKS, MEASUREMENTS, int64, float64, float64, boolean[:]))
 def _costs(tracks: Rows, measurements: Rows, camera: int, x_m: float, y_m: float, is_wide: NDArray[np.bool_]) -> Float:
-    """Cost (tracks, measurements) of each pair: squared Mahalanobis distance, log determinant, minus weighted overlap.
+    """Cost of each pair, (tracks, measurements); FORBIDDEN beyond the gates. The ego is at (`x_m`, `y_m`).
 
-    Without the overlap it is twice the negative log likelihood, up to a constant. The ego is at (`x_m`, `y_m`).
-    FORBIDDEN beyond the gates.
+    The cost is the squared Mahalanobis distance plus the log determinant, which is twice the negative log likelihood up
+    to a constant, minus the weighted box overlap.
     """
     out = np.empty((len(tracks), len(measurements)))
     for i in range(len(tracks)):
@@ -116,9 +124,10 @@ def _are_duplicates(one: Any, other: Any, is_wide: NDArray[np.bool_]) -> bool:
 
 @compiled((TRACKS, boolean[:]))
 def _distinct(tracks: Rows, is_wide: NDArray[np.bool_]) -> Numbers:
-    """Indices of the tracks to keep: all in their order where there are no duplicates.
+    """Indices of the tracks to keep.
 
-    Else those without a better duplicate, sorted by most matches, then by age.
+    Without duplicates these are all tracks in their order; else the tracks without a better duplicate, sorted by most
+    matches, then by age.
     """
     order, has_duplicates = np.empty(len(tracks), dtype=np.int64), False
     for n in range(len(tracks)):

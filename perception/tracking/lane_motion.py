@@ -12,16 +12,23 @@ from av_core.frames import wrap_angle
 from av_core.types import Float
 from perception.map_index import MapIndex
 
-LATERAL_SIGMA_M, REACH_M = 1.0, 1.0
-"""Standard deviation, m, of a vehicle's offset from the lane centre, and distance along the lane up to which a centre
-point contributes."""
+LATERAL_SIGMA_M = 1.0
+"""Standard deviation of a vehicle's offset from the lane centre, m."""
+
+REACH_M = 1.0
+"""Distance along the lane up to which a centre point contributes, m."""
 
 WEIGHT_MIN = 0.05
 """Minimum weight of the likeliest lane point; below it a vehicle is on no lane."""
 
-INITIAL_SPEED_RATIO, INITIAL_SPEED_SIGMA_RATIO, ACROSS_SIGMA_MPS = 0.4, 0.25, 1.0
-"""Velocity prior of a new vehicle: mean and standard deviation along the lane as fractions of the speed limit, and the
-standard deviation across it, m/s. The vehicle may stand, crawl in a queue or drive."""
+INITIAL_SPEED_RATIO = 0.4
+"""Mean of a new vehicle's speed along the lane, as a fraction of the speed limit: it may stand, crawl or drive."""
+
+INITIAL_SPEED_SIGMA_RATIO = 0.25
+"""Standard deviation of this speed, as a fraction of the speed limit."""
+
+ACROSS_SIGMA_MPS = 1.0
+"""Standard deviation of a new vehicle's velocity across the lane, m/s."""
 
 FREE_FLOW_SPEED_RATIO = 0.65
 """Expected free-flow speed as a fraction of the speed limit: town traffic stays below it, especially before bends."""
@@ -29,9 +36,14 @@ FREE_FLOW_SPEED_RATIO = 0.65
 COURSE_SIGMA_RAD, COURSE_MAX_RAD = 0.4, 0.8
 """Standard deviation and maximum, rad, of the angle between a vehicle's measured course and its lane's direction."""
 
-DEVIATION_RAD, DEVIATION_MPS, SPREAD_MAX_RAD = 0.12, 0.3, 0.35
-"""Actual deviation of the course from the lane, standard deviations: an angle, rad, and a minimum speed across, m/s;
-and the spread of lane directions, rad, above which lanes diverge and nothing is assumed."""
+DEVIATION_RAD = 0.12
+"""Standard deviation of a vehicle's true course from its lane's direction, rad."""
+
+DEVIATION_MPS = 0.3
+"""Minimum standard deviation of a vehicle's speed across its lane, m/s."""
+
+SPREAD_MAX_RAD = 0.35
+"""Spread of the directions of nearby lanes, rad, above which no direction is assumed."""
 
 
 def initial_velocities(index: MapIndex, places: Float) -> tuple[Float, Float, Float]:

@@ -41,11 +41,12 @@ def _mean(a: float, a_sigma: float, b: float, b_sigma: float) -> float:
 
 @compiled((TRACKS, MEASUREMENTS, float64, float64))
 def rescale(tracks: Rows, measurements: Rows, x_m: float, y_m: float) -> tuple[Float, Float]:
-    """Update each track's height by its row's measurement, and correct that one's position by it, both in place.
+    """Update the height of each track by its measurement, and correct the position of the measurement by this height.
 
-    Returns by how many metres (N,) each object is further away than measured, and the position innovations (N, 2) from
-    the tracks. The ego is at (`x_m`, `y_m`). A wrong height scales all distances by one factor, and so the closing
-    speed. Nothing is corrected where foot point or size cue is missing.
+    Both are changed in place; row i of `tracks` belongs to row i of `measurements`. The ego is at (`x_m`, `y_m`).
+    Returns the corrections (N,) of the distances, m, positive for objects further away than measured, and the position
+    innovations (N, 2). The correction matters because a wrong height scales all distances, and so the closing speed, by
+    one factor. Measurements without a foot point or a size cue are not corrected.
     """
     further_m, off_m = np.zeros(len(tracks)), np.empty((len(tracks), 2))
     for n in range(len(tracks)):

@@ -1,4 +1,4 @@
-"""Measurement model of the radar: where returns on a road user's body put its centre.
+"""Measurement model of the radar: the position of a road user's centre, given the returns from its body.
 
 A road user is a box with a heading. A return lies on one of the sides that the radar sees. It measures the box's
 position exactly across this side, but along the side only to the side's length. The returns on a side are spread evenly
@@ -25,9 +25,11 @@ ALONG_SIGMA_MIN_M = 0.4
 GRAZING_RATIO = 0.15
 """Ratio of the apparent widths of two sides below which no return comes from the narrower side."""
 
-HEADING_SIGMA_MAX_RAD, ROUND_SIGMA_M = 0.4, 1.2
-"""Largest standard deviation of a heading for which a road user is a box; above it, it is a disc, whose centre is known
-to the second figure."""
+HEADING_SIGMA_MAX_RAD = 0.4
+"""Largest standard deviation of a heading at which a road user is measured as a box; above it, as a disc."""
+
+ROUND_SIGMA_M = 1.2
+"""Standard deviation of the centre of a disc, m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +48,16 @@ def in_boxes(tracks: Rows, places: Float) -> Float:
 
 
 def beyond_boxes(tracks: Rows, point_m: Float) -> Float:
-    """How far (T, N, 2) points, in the axes of the tracks' boxes, lie beyond those boxes along each axis; 0 inside."""
+    """Distances (T, N, 2) of points outside the tracks' boxes along each axis; 0 inside.
+
+    `point_m` (T, N, 2) are the points in the axes of the boxes.
+    """
     half = tracks["size_m"][:, None, :2] / 2.0
     return np.asarray(np.sign(point_m) * np.maximum(np.abs(point_m) - half, 0.0))
 
 
 def shared_depths_m(tracks: Rows) -> Float:
-    """How deep (T, T) the boxes of two tracks reach into each other, m; at most 0 for boxes that are apart.
+    """Depth (T, T) to which the boxes of two tracks overlap, m; at most 0 for boxes that are apart.
 
     It is the shortest translation along a side of either box that separates the two (separating axes).
     """
@@ -85,9 +90,9 @@ def heading_sigma(track: np.void) -> float:
 
 
 def measure_position(track: Rows, returns: RadarReturns, is_box: bool) -> list[PositionMeasurement]:
-    """Measurements of the centre of `track`, one row, by the returns from it: one for each side that they lie on.
+    """Measurements of the centre of `track` (one row) by its returns: one for each side of the box with returns.
 
-    Without `is_box` its heading is not known, and it is measured as a disc.
+    Without `is_box` the heading is not known, and the track is measured as a disc.
     """
     half, yaw = track["size_m"][0, :2] / 2.0, float(track["yaw_rad"][0])
     if not is_box:

@@ -33,25 +33,37 @@ CAR, PEDESTRIAN = NUMBER[ObjectKind.CAR], NUMBER[ObjectKind.PEDESTRIAN]
 CAR_SIZE_M = (4.6, 1.95, 1.58)
 """Assumed length, width and height, m, of a car that only radars see."""
 
-GATE_SIGMA_M, GATE_SIGMAS = 0.4, 2.5
-"""Gate on the distance between a return and a road user's box: standard deviation of the box's surface, m, which
-adds to that of its position; and the gate in standard deviations."""
+GATE_SIGMA_M = 0.4
+"""Standard deviation of the surface of a road user's box, m; it adds to that of the box's position."""
+
+GATE_SIGMAS = 2.5
+"""Gate on the distance between a return and a box, in standard deviations."""
 
 SIGMA_MAX_M = 4.0
 """Largest standard deviation of a position that widens the gate, m."""
 
-RADIAL_SIGMA_MPS, RADIAL_GATE = 0.5, 3.0
-"""Standard deviation, m/s, of the radial speed of a point on a road user, mostly due to its rotation; and the gate
-on the difference from the predicted radial speed, in combined standard deviations."""
+RADIAL_SIGMA_MPS = 0.5
+"""Standard deviation of the radial speed of a point on a road user, m/s; it is mostly due to the body's rotation."""
 
-STANDING_GATE_M, STANDING_RANGE_M, STANDING_HEIGHT_M = 0.4, 25.0, 0.3
-"""Distance outside a box, m, up to which a standing return is from that road user; largest range and smallest height,
-m, of such a return. Further away the road itself sends returns as high as that if the ego pitches."""
+RADIAL_GATE = 3.0
+"""Gate on the difference between measured and predicted radial speed, in combined standard deviations."""
 
-UNSEEN_BY_CAMERA_S, MISSED_BY_CAMERA_S = 0.3, 2.0
-"""Time, s, after the last camera match from which on standing returns may keep a camera's track; and time after
-which they may no longer if a camera has a clear view of the track: then the road user has gone, and a bin or a
-kerb sends the returns."""
+STANDING_GATE_M = 0.4
+"""Distance outside a road user's box up to which a standing return is assigned to it, m."""
+
+STANDING_RANGE_M = 25.0
+"""Largest range of such a return, m. Further away the road itself sends returns of this height if the ego pitches."""
+
+STANDING_HEIGHT_M = 0.3
+"""Smallest height of such a return, m."""
+
+UNSEEN_BY_CAMERA_S = 0.3
+"""Time after the last camera match from which on standing returns may keep a camera's track, s."""
+
+MISSED_BY_CAMERA_S = 2.0
+"""Time after the last camera match from which on they no longer may, if a camera has a clear view of the track, s.
+
+Then the road user is not there any more, and a bin or a kerb sends the returns."""
 
 START_MIN_MPS = 2.0
 """Smallest radial speed, m/s, that starts a track; above that of a walker."""
@@ -59,18 +71,28 @@ START_MIN_MPS = 2.0
 WALKER_M = 1.5
 """Distance from a tracked pedestrian within which no return starts a track, m."""
 
-START_SIGMA_M, START_VELOCITY_MPS = 1.5, 7.0
-"""Standard deviations of a new track's position, m, and of its velocity where no lane tells more, m/s."""
+START_SIGMA_M = 1.5
+"""Standard deviation of a new track's position, m."""
 
-CONFIDENCE, CONFIDENCE_GAIN = 0.6, 0.3
-"""Confidence of radar tracks, and the weight of each tick in it."""
+START_VELOCITY_MPS = 7.0
+"""Standard deviation of a new track's velocity, m/s, if it is on no lane that gives a prior."""
 
-POSITION_GATE, SPEED_GATE = 30.0, 6.0
-"""Squared Mahalanobis distances beyond which a position and a radial speed are weighted down. Radar distances have
-no outliers; the first gate is for returns that were assigned to the wrong road user."""
+CONFIDENCE = 0.6
+"""Confidence of a measurement by radar, in the place of a detector's score."""
+
+CONFIDENCE_GAIN = 0.3
+"""Weight of one tick's measurement in the confidence of a track."""
+
+POSITION_GATE = 30.0
+"""Squared Mahalanobis distance of a position above which it is weighted down.
+
+Radar distances have no outliers; this is for returns that were assigned to the wrong road user."""
+
+SPEED_GATE = 6.0
+"""Squared Mahalanobis distance of a radial speed above which it is weighted down."""
 
 RADAR_HOLDS_S = 0.5
-"""Time after a return in which the radar's distance counts more than the camera's, s."""
+"""Time after a radar return in which the distance by radar has priority over that by camera, s."""
 
 GHOST_M = 0.5
 """Overlap depth, m, from which on two tracks are one road user and one of them is a radar's ghost."""
@@ -112,8 +134,10 @@ def _sigmas_away(tracks: Rows, beyond: Float) -> tuple[Float, Float]:
 
 
 def _may_stand(tracks: Rows, in_view: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Whether standing returns may keep a track: no camera has matched it lately, and none with a clear view has
-    missed it for long."""
+    """Whether standing returns may keep each track, (T,).
+
+    They may if no camera has matched the track lately, and no camera with a clear view has missed it for long.
+    """
     unseen_s = tracks["box_age_s"].min(axis=1)
     return np.asarray((unseen_s > UNSEEN_BY_CAMERA_S) & ~(in_view & (unseen_s > MISSED_BY_CAMERA_S)))
 
@@ -125,7 +149,7 @@ def _is_body(returns: RadarReturns) -> NDArray[np.bool_]:
 
 
 def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Numbers:
-    """Correct in place the tracks that own returns, by position and radial speed; gives their rows."""
+    """Correct in place the tracks that own returns, by position and radial speed; returns their rows."""
     seen = np.unique(owner[owner != NONE])
     for row in seen.tolist():
         track, part = tracks[row : row + 1], returns.select(owner == row)
@@ -140,7 +164,7 @@ def update_tracks(tracks: Rows, returns: RadarReturns, owner: Numbers) -> Number
 
 
 def _turns(returns: RadarReturns) -> Float:
-    """How far each line of sight (N,) is turned to the left of their mean; grows with the angle."""
+    """Turn of each line of sight (N,) to the left of their mean direction; a number that grows with the angle."""
     mean = returns.sight.mean(axis=0)
     return np.asarray(mean[0] * returns.sight[:, 1] - mean[1] * returns.sight[:, 0])
 
@@ -210,18 +234,21 @@ def without_ghosts(tracks: Rows, hits_min: int) -> Rows:
 
 
 def _is_better(tracks: Rows, hits_min: int) -> NDArray[np.bool_]:
-    """Whether a track (T, 1) is more certain than another one (T): it has more matches, or is a camera's with
-    `hits_min`."""
+    """Whether the track of each row is more certain than the track of each column, (T, T).
+
+    A camera's track with at least `hits_min` matches is the most certain, one with fewer the least. Radar tracks lie in
+    between, by their number of matches. Of equally certain tracks the older one counts as more certain.
+    """
     rank = np.where(tracks["is_by_radar"], tracks["hits"], np.where(tracks["hits"] >= hits_min, np.inf, -1))
     older = tracks["track_id"][:, None] < tracks["track_id"]
     return np.asarray((rank[:, None] > rank) | ((rank[:, None] == rank) & older))
 
 
 def merge_tracks(tracks: Rows, covariances: Float, hits_min: int) -> Rows:
-    """Give the cameras' tracks the motion of the radar tracks of the same road users, and drop those.
+    """Merge each radar track into the camera's track of the same road user, which takes over its motion.
 
-    `covariances` (T, 6, 6) have the cameras' lasting errors: where the distance from a picture was so wrong that no
-    return fitted, the radar has started a track of its own, which the camera's track takes over once both are shown.
+    Two such tracks exist if the distance from a picture was so wrong that no return fitted the camera's track. So
+    `covariances` (T, 6, 6) must include the cameras' persistent errors.
     """
     is_shown = tracks["hits"] >= hits_min
     seen = np.flatnonzero(is_shown & ~tracks["is_by_radar"] & (tracks["radar_age_s"] > 0.0))

@@ -47,11 +47,15 @@ comes out from behind another seems to jump, and flow corners may lie on a refle
 class TrackerConfig:
     """Thresholds of the tracker.
 
-    `sure_min` is the confidence that splits detections into the two rounds; those below `weak_min` are dropped. A track
-    is published after `hits_min` matches and survives `coast_s` without one; an unpublished one survives `doubt_s`. Its
-    confidence fades between matches, and while it is below `shown_min`, the track is not published. A time step above
-    `gap_max_s` resets the tracker. Of tracks that no camera has seen yet, those whose velocity has a standard deviation
-    above `radar_velocity_max_mps` are not published, and all end `radar_coast_s` after the last return.
+    * `sure_min`: confidence that splits the detections into the two rounds.
+    * `weak_min`: detections below this confidence are dropped.
+    * `hits_min`: number of matches after which a track is published.
+    * `coast_s`, `doubt_s`: time without a match after which a published and an unpublished track end.
+    * `shown_min`: a track's confidence fades between matches; while it is below this, the track is not published.
+    * `gap_max_s`: a longer time step resets the tracker.
+    * `radar_velocity_max_mps`: tracks that no camera has seen yet are not published while the standard deviation of
+      their velocity is larger.
+    * `radar_coast_s`: time after the last return at which such tracks end.
     """
 
     sure_min: float = 0.5
@@ -90,9 +94,8 @@ StartProbability = Callable[[ObjectKind, tuple[float, float, float, float], floa
 class Tracker:
     """Tracks road users over time; call `update` with each frame's ranged objects in order of time.
 
-    Each camera's measurements are folded in after the other's: an object that two cameras see is one track, and counts
-    as one match per instant. A track that one camera does not show loses nothing by that: tracks end after a time in
-    which no camera sees them.
+    The measurements of the cameras are processed one camera after the other. An object that two cameras see is one
+    track, and counts as one match per instant. A track ends after a time in which no camera at all sees it.
 
     Positions are relative to the ego's estimated pose. The pose's error is not in the covariances, since the planner
     uses the same estimate. With the map's `index`, vehicles are assumed to drive along its lanes.
@@ -116,11 +119,14 @@ class Tracker:
         """Confirmed tracks at the ego's stamp, nearest first, with their boxes in the first camera.
 
         `seen` holds the first camera's objects, `others` those of each further camera, always in the same order.
-        An object that no track explains starts one if the check of its camera gives at least `sure_min`; cameras
-        beyond the end of `checks` have no check. `radar` holds all radars' returns, `views` where the cameras look that
-        sent a picture now: a standing road user whom they no longer show is not kept by radar.
+        * `checks`: one for each camera, or None. An object without a track starts one if its camera's check gives at
+          least `sure_min`; without a check it always may.
+        * `radar`: the returns of all radars.
+        * `views`: the views of the cameras that sent a picture now. A standing road user that is in clear view of such
+          a camera, but not detected, is not kept alive by radar.
+
         Non-finite objects are dropped. A step back in time or a gap of more than `gap_max_s` clears all tracks. Raises
-        `ValueError` for more than `CAMERAS_MAX` cameras.
+        ValueError for more than `CAMERAS_MAX` cameras.
         """
         if len(others) >= CAMERAS_MAX:
             raise ValueError(f"{1 + len(others)} cameras: at most {CAMERAS_MAX} can be tracked with")
@@ -231,10 +237,10 @@ def _associate(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> 
 
 
 def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> None:
-    """Correct each track in place by its row's measurement, whose distance its known size has corrected before."""
+    """Correct each track in place by its row's measurement; `rescale` corrects the measured distance before."""
     state, covariance = tracks["state"], tracks["covariance"]
     further_m, off_m = rescale(tracks, measurements, ego.x_m, ego.y_m)
-    # a picture's lasting error must not pull a track away from where the radar has seen it
+    # the camera's persistent error must not pull a track away from the position by radar
     is_ranged = (tracks["radar_age_s"] < RADAR_HOLDS_S)[:, None, None]
     noise = np.where(is_ranged, measurements["spread_m2"], measurements["noise_m2"])
     update_positions(state, covariance, off_m, noise, OUTLIER_GATE)
@@ -248,7 +254,9 @@ def _correct(tracks: Rows, measurements: Rows, ego: EgoState, camera: int) -> No
 
 
 def _widened(tracks: Rows, ego: EgoState) -> Rows:
-    """A copy of the tracks, with the camera's lasting error in the covariance where no radar has seen them lately."""
+    """A copy of the tracks; where no radar has seen them lately, the camera's persistent error is added to the
+    covariance.
+    """
     tracks = tracks.copy()
     rows = np.flatnonzero(tracks["is_split"] & (tracks["radar_age_s"] >= RADAR_HOLDS_S))
     if len(rows):
@@ -267,7 +275,7 @@ def _note_radar(tracks: Rows) -> None:
     gained = tracks["confidence"] + CONFIDENCE_GAIN * (1.0 - tracks["confidence"]) * CONFIDENCE
     tracks["confidence"] = np.where(is_first, np.minimum(gained, 1.0), tracks["confidence"])
     tracks["unseen_s"] = tracks["radar_age_s"] = 0.0
-    tracks["is_split"] = False  # the error that lasts is the camera's
+    tracks["is_split"] = False  # the persistent error belongs to the camera only
 
 
 def _init_velocities(tracks: Rows, index: MapIndex) -> None:

@@ -29,8 +29,14 @@ LATERAL_MAX_MPS2, RADIUS_MIN_M = 5.0, 4.0
 noise."""
 
 
-FREE_TIME_S, FREE_GAIN_MAX_MPS2, FREE_LOSS_MAX_MPS2 = 8.0, 1.0, 1.5
-"""Drivers approach their road's free-flow speed with this time constant, s, and at most these accelerations, m/s2."""
+FREE_TIME_S = 8.0
+"""Time constant with which drivers approach their road's free-flow speed, s."""
+
+FREE_GAIN_MAX_MPS2 = 1.0
+"""Maximum acceleration towards a higher free-flow speed, m/s2."""
+
+FREE_LOSS_MAX_MPS2 = 1.5
+"""Maximum deceleration towards a lower free-flow speed, m/s2."""
 
 DRIVES_MPS = 2.0
 """Speed, m/s, at which the pull towards the free-flow speed is halved: a slower vehicle may be about to stop, and a
