@@ -58,7 +58,7 @@ class LongitudinalConfig(_Strict):
     * `rolling_decel_mps2`, `drag_per_m`: resistance that the pedals compensate, the latter times speed squared.
     * `pedal_hysteresis_mps2`: acceleration beyond zero from which the controller changes pedals.
     * `emergency_decel_mps2`: planned deceleration from which `jerk_emergency_mps3` applies instead of `jerk_max_mps3`.
-    * `accel_max_mps2`, `decel_max_mps2`: the most that is asked for; a plan that accelerates more is followed.
+    * `accel_max_mps2`, `decel_max_mps2`: limits of the controller's acceleration; a plan's own larger one is followed.
     * `lag_fade_s`: time over which the feedback makes up for the speed error that the jerk limit causes.
     * `rest_speed_mps`, `rest_time_s`: below this speed, brake to rest within this time when the plan comes to rest.
     * `hold_speed_mps`, `hold_brake`: below this speed at the end of a stop, hold the car with this brake command.

@@ -14,7 +14,7 @@ from control.reverse import ReverseSteering
 class Controller:
     """Lateral and longitudinal control; call `step` once per simulation step of `config.step_s`, in order of time.
 
-    The pedals are worked in the same way in both directions.
+    The pedals are controlled in the same way forwards and backwards; the steering is not (`control.reverse`).
     """
 
     def __init__(self, vehicle: VehicleParameters, config: ControlConfig | None = None) -> None:

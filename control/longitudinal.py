@@ -12,7 +12,7 @@ from control.config import LongitudinalConfig
 from control.pid import Pid, PidGains
 
 _SAME_MPS = 1e-6
-"""A plan that begins nearer to the measured speed begins there."""
+"""Difference below which a plan's first speed counts as equal to the measured speed."""
 
 
 class Pedal(Enum):
@@ -60,12 +60,14 @@ class LongitudinalController:
         return self._pedals(self._accel, speed)
 
     def _lag(self, planned_mps2: float, change_mps2: float) -> float:
-        """The speed error that the jerk limit causes where the planned acceleration jumps; it fades over time.
+        """The part of the speed error that the jerk limit causes when the planned acceleration jumps.
 
-        Without it the feedback would make up for the error at once, by more acceleration than anybody planned. A plan
-        that begins at the measured speed has no such error: to take one off would only delay the braking. Nor does it
-        turn an error around: a car that has to stop would be given throttle, and one that has braked hard and may go on
-        would stand for seconds.
+        This part fades over time (`lag_fade_s`).
+        `step` subtracts it from the speed error. Otherwise the feedback would correct this part at once, with more
+        acceleration than planned. There are two exceptions. If the plan begins at the measured speed, nothing is
+        subtracted: it would only delay the braking. And the subtraction never changes the sign of the error: otherwise
+        a car that has to stop would get throttle, and a car that has braked hard and may drive on would stand for
+        seconds.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s
@@ -75,9 +77,9 @@ class LongitudinalController:
     def _planned(self, plan: Plan, speed_mps: float) -> float:
         """The plan's acceleration at the time when a pedal moved now takes effect.
 
-        At the end of a stop it is at most the value that brings the vehicle to rest. There the plan has come to rest
-        while the vehicle still rolls, and what the integrator learnt at higher brake pressure outweighs so small an
-        error: without this brake the vehicle would creep on for seconds.
+        At the end of a stop it is at most the value that brings the vehicle to rest. The plan is at rest then, but the
+        vehicle still rolls, and the speed error is too small against the integrator's value from the braking before.
+        Without this limit the vehicle would creep on for seconds.
         """
         config = self._config
         planned = plan.trajectory.at(config.latency_s).accel_mps2

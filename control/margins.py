@@ -16,12 +16,16 @@ Complex = NDArray[np.complex128]
 
 FREQUENCIES_RADPS = np.geomspace(0.05, 60.0, 6000)
 SLIP_MIN_RAD_PER_MPS2 = 1e-6
-"""Tyres count as no stiffer than this."""
+"""Smallest slip angle per lateral acceleration, which limits the stiffness of the tyres in the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
-    """How far the loop is from swinging: `gain` is the factor and `phase_deg` the lag that it still bears."""
+    """Stability margins of the loop.
+
+    `gain` is the factor by which the loop gain, and `phase_deg` the phase lag by which the phase may still grow until
+    the loop oscillates.
+    """
 
     crossover_radps: float
     phase_deg: float
@@ -45,7 +49,9 @@ class Axles:
 def margins(
     config: LateralConfig, wheelbase_m: float, speed_mps: float, delay_s: float, axles: Axles | None = None
 ) -> Margins:
-    """Margins at a speed. `delay_s` is from the pose to the wheels, the half step that a command is held included.
+    """Margins at a speed.
+
+    `delay_s` is the time from the pose to the wheels, including half a step, because a command is held for one step.
 
     A loop whose gain is below 1 everywhere has the crossover 0 and infinite margins.
     """
@@ -66,7 +72,7 @@ def _first_phase(config: LateralConfig) -> float:
 
 
 def _loop(config: LateralConfig, wheelbase_m: float, speed_mps: float, delay_s: float, axles: Axles) -> Complex:
-    """From the wheels' angle around to the wheels' angle, with the sign of a negative feedback taken out."""
+    """Open-loop frequency response from wheel angle to wheel angle, with the sign of the negative feedback removed."""
     s = 1j * FREQUENCIES_RADPS
     v, half = speed_mps, 0.5 * wheelbase_m
     front, rear = 0.5 * axles.front, 0.5 * axles.rear

@@ -12,8 +12,11 @@ from control.lateral import wheel_angle_limit
 _LENGTH_M = 2.0
 """Both errors decay critically damped over about this distance."""
 
-_PREVIEW_S, _FEEDBACK_MAX_1PM = 0.3, 0.2
-"""Time that the wheels need to turn, and the most curvature of the feedback."""
+_PREVIEW_S = 0.3
+"""Time by which the curvature is read ahead, because the wheels need it to turn."""
+
+_FEEDBACK_MAX_1PM = 0.2
+"""Largest curvature of the feedback."""
 
 
 class ReverseSteering:

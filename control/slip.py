@@ -1,4 +1,4 @@
-"""How much softer the tyres are than on a dry road, learnt from how the car answers its steering in bends."""
+"""Estimates how much softer the tyres are than on a dry road, from the car's response to its steering in bends."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 SOFTNESS_MAX = 5.0
 UNDERSTEER_MIN = 0.001
-"""Understeer gradient, rad per m/s^2, below which it is too small beside the wheels' angle to learn from."""
+"""Understeer gradient, rad per m/s^2, below which its effect on the wheel angle is too small to learn from."""
 
 FILTER_S = 0.3
 ANSWER_S = 0.15
@@ -14,7 +14,7 @@ ANSWER_S = 0.15
 
 LEARN_S = 0.6
 ACCEL_MIN_MPS2 = 0.7
-"""Lateral acceleration from which there is something to learn."""
+"""Lateral acceleration above which the factor is updated."""
 
 
 class TyreSoftness:
@@ -30,7 +30,7 @@ class TyreSoftness:
         self.factor = 1.0
 
     def step(self, wheel_rad: float, yaw_rate_radps: float, speed_mps: float) -> float:
-        """The factor, from the angle that the wheels were commanded and what the car does now."""
+        """Update and return the factor, from the commanded wheel angle and the car's present yaw rate and speed."""
         dt = self._step_s
         self._wheel_rad += dt / (FILTER_S + ANSWER_S + dt) * (wheel_rad - self._wheel_rad)
         self._turn_radps += dt / (FILTER_S + dt) * (yaw_rate_radps - self._turn_radps)

@@ -54,7 +54,7 @@ class RadarConfig(Strict):
 
 
 class RigConfig(Strict):
-    """The cameras and radars of a rig; CARLA Leaderboard 2 allows so many of each."""
+    """The cameras and radars of a rig; their largest numbers are those of CARLA Leaderboard 2."""
 
     cameras: tuple[CameraConfig, ...] = Field(min_length=1, max_length=8)  # the first one looks ahead
     radars: tuple[RadarConfig, ...] = Field((), max_length=4)
