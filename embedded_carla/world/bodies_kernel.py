@@ -9,7 +9,7 @@ from embedded_carla.compiled import compiled
 from embedded_carla.types import Float
 
 LOCATION, ROTATION, VELOCITY, ANGULAR_VELOCITY, ACCELERATION = range(0, 15, 3)
-"""First columns of the parts of a snapshot's motion."""
+"""First columns of the five vectors in a row of a snapshot's motion (15 columns)."""
 
 
 @compiled

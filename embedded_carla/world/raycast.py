@@ -91,8 +91,8 @@ class RayCaster:
     def ground_at(self, start: F64, end: F64) -> RayHit | None:
         """The map's surface at `start`, for a segment that leads through the surface; None if there is none.
 
-        An actor's origin, which is where its wheels stand, may be some millimetres below the road; then the share is
-        negative.
+        The segment may start at an actor's origin, which lies where the wheels stand and so may be some millimetres
+        below the road; then the share is negative.
         """
         length = float(np.linalg.norm(end - start))
         if length == 0.0:

@@ -34,7 +34,7 @@ RATIO = 1.25  # distance of a ring / distance of the one before
 LEAST_RISE_M = 0.5  # least height of an occluding building above the camera
 REACH_OF_FOCAL_M = 4.0  # m per pixel of focal length: only nearer buildings are used as occluders
 LEAST_X, GREATEST_X, LEAST_Y, GREATEST_Y, GREATEST_Z = range(5)
-"""Columns of an object's bounding box."""
+"""Columns of an object's axis-aligned bounding box; its lowest z is not needed."""
 
 OCCLUDER = np.dtype(
     [(name, np.float64) for name in ("x", "y", "cos", "sin", "half_length", "half_width", "foot", "top")]

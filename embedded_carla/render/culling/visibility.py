@@ -22,7 +22,10 @@ Flags = NDArray[np.bool_]
 Views = NDArray[np.void]
 
 FAR_M, LEAST_PX, LEVEL_1_PX, LEVEL_2_PX = range(4)
-"""Columns of `Candidates.limits`: far limit, least radius, and the radii below which levels 1 and 2 are drawn."""
+"""Columns of `Candidates.limits`.
+
+`FAR_M` is the distance up to which an instance is drawn, `LEAST_PX` its least radius in the picture. Below the radii
+`LEVEL_1_PX` and `LEVEL_2_PX` it is drawn in a coarser level of detail."""
 
 INDEX_COUNT, INSTANCE_COUNT, FIRST_INDEX, BASE_VERTEX, BASE_INSTANCE = range(5)
 """Columns of OpenGL's indirect draw commands."""

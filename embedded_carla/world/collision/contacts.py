@@ -120,14 +120,14 @@ class ContactSolver:
         return [*roster.bodies, *(car for car, _, _ in doors)], boxes.with_more(door_boxes(fleet, doors))
 
     def swing_doors(self, delta_s: float) -> list[CollisionHit]:
-        """Let open doors swing for `delta_s`; what is in their way stops them. Returns the hits of those stopped."""
+        """Let open doors swing for `delta_s` until something is in their way; returns the hits of the stopped doors."""
         hits: list[CollisionHit] = []
         if self._doors:
             self._doors.step(delta_s, lambda car, door, angle_rad: self._stops(car, door, angle_rad, hits))
         return hits
 
     def _stops(self, car: Actor, door: Swing, angle_rad: float, hits: list[CollisionHit]) -> bool:
-        """Whether something is in the way of a door to `angle_rad`. The first time it gets the door's momentum."""
+        """Whether something blocks a door on its way to `angle_rad`; at first contact it gets the door's momentum."""
         if not car.collides:
             return False
         box = door_boxes(self._fleet, [(car, door, angle_rad)])

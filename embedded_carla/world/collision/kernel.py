@@ -25,11 +25,13 @@ SLOP_M = 0.005  # overlap left after separation, so that bodies in contact stay 
 ITERATIONS = 6
 YIELD_MPS = 0.5  # weighs depth against closing speed when the contact normal is chosen
 PLACE, VELOCITY, YAW_RATE, INVERSE_MASS, INVERSE_INERTIA = 0, 3, 6, 7, 8
+"""First columns of the values in a row of `motion`; location and velocity have three columns each, the others one."""
 MOTION_WIDTH = 9
-"""First columns of a body's location (3), velocity (3) and the rest of its motion, and their number."""
+"""Number of columns of `motion`."""
 POINT, NORMAL, DEPTH = 0, 3, 6
+"""First columns of the values in a row of `contacts`; point and normal have three columns each, the depth one."""
 CONTACT_WIDTH = 7
-"""First columns of a contact's point (3), normal (3) and depth, and their number."""
+"""Number of columns of `contacts`."""
 EDGE_COST = 1.05  # cost factor of edge normals: faces are preferred where they fit as well
 
 

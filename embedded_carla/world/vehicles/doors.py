@@ -15,14 +15,16 @@ from embedded_carla.render.shapes.vehicles.door_frames import DoorFrame, door_fr
 from embedded_carla.world.actors import Actor
 
 DOOR_COUNT = 6
-"""CARLA's numbers of doors: front left, front right, rear left, rear right, bonnet, boot."""
+"""Number of doors. In CARLA's order: front left, front right, rear left, rear right, bonnet, boot."""
 
 OPEN_RAD = math.radians(70.0)
-"""The angle of an open door; CARLA's are in its models, which are not published as text."""
+"""Angle of an open door. CARLA's own angles are in its models, which are not published as text."""
 
 STRENGTH_PER_S2 = 100.0
+"""Angular acceleration of a door per angle that is left: CARLA's `DoorOpenStrength`."""
+
 DAMPING_PER_S = 1.0
-"""CARLA's `DoorOpenStrength`, and the damping beside it."""
+"""Deceleration of a door per angular velocity: the damping of CARLA's joint."""
 
 MASS_KG = 25.0
 STEP_S = 0.01

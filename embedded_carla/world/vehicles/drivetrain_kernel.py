@@ -25,11 +25,16 @@ from embedded_carla.compiled import compiled, inner
 from embedded_carla.types import Float
 
 THROTTLE, MANUAL, SELECTED = 0, 4, 5
-"""Columns of a vehicle's inputs; `kernel.py` reads the others. `SELECTED` is the gear of a manual box; for an automatic
-it is 1 or -1."""
+"""Columns of a vehicle's inputs that are read here; `kernel.py` reads the others.
+
+`MANUAL` is 1 for a manual gear box. `SELECTED` is the gear of a manual box; for an automatic it is 1 or, to drive
+backwards, -1."""
 
 RATIO, DOWN, UP = range(3)
-"""Columns of `Engines.gears`: engine over wheel speed, shares of the top speed to shift down and up."""
+"""Columns of `Engines.gears`.
+
+`RATIO` is engine speed over wheel speed. `DOWN` and `UP` are the engine speeds at which the gear box shifts, as
+fractions of the engine's top speed."""
 
 DRIVE_RECORD = np.dtype(
     [
@@ -48,7 +53,7 @@ DRIVE_RECORD = np.dtype(
 )
 
 PITCH_DEG, YAW_DEG = range(2)
-"""First columns of rotations."""
+"""Columns of `rotation_deg`; the third, roll, is not used here."""
 
 GRAVITY_MPS2 = 9.81
 REVERSE_TOP_MPS = 12.0

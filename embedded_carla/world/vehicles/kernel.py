@@ -66,15 +66,23 @@ _SIDE = (-1.0, 1.0, -1.0, 1.0)
 
 
 X, Y, YAW, FORWARD, RIGHT, TURN, STEER, ACCEL = range(8)
-"""Indices into the state vector of the planar motion: m, rad, velocities in the body frame, forward acceleration."""
+"""Indices into the state vector of the planar motion.
+
+Position of the centre of mass, m, and yaw, rad, in the world; forward and right velocity in the body frame, m/s; yaw
+rate, rad/s; steering angle, rad; forward acceleration, m/s^2."""
 
 BRAKE_INPUT, HAND_BRAKE_INPUT, STEER_INPUT = 1, 2, 3
+"""Columns of `Motion.inputs`."""
 IS_HELD, HELD_FORWARD, HELD_RIGHT = range(3)
+"""Columns of `Motion.held`."""
 FRONT, REAR = range(2)
+"""Columns of `Motion.axle_friction`."""
 PITCH_RATE, ROLL_RATE = range(2)
+"""Columns of `Motion.tilt_rate`."""
 PITCH_DEG, YAW_DEG, ROLL_DEG = range(3)
+"""Columns of `Motion.rotation_deg`."""
 SPEED, SHARE = range(2)
-"""Columns of `Motion`: of its inputs, held velocities, axle frictions, tilt rates, rotations, steering curves."""
+"""Columns of `Motion.steer_curve`."""
 
 
 @inner

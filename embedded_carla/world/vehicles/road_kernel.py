@@ -19,7 +19,7 @@ For new tyres, from Bosch, *Automotive Handbook*, "Coefficients of static fricti
 """
 
 PITCH_DEG, YAW_DEG = range(2)
-"""First columns of rotations."""
+"""Columns of `rotation_deg`; the third, roll, is not used here."""
 
 _FORE = (1, 1, 0, 0)  # front left, front right, rear left, rear right
 _SIDE = (-1.0, 1.0, -1.0, 1.0)
