@@ -1,1 +1,1 @@
-"""Plays what other programs recorded: videos, folders of pictures and ROS 2 recordings; start with `session.py`."""
+"""Plays recordings of other programs: videos, folders of pictures, ROS 2 and others; start with `session.py`."""

@@ -1,4 +1,4 @@
-"""Chooses the stages that run on a foreign recording, and says which do not and why."""
+"""Chooses the stages that can run on a foreign recording, and says why the other stages cannot."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from perception.stages.objects import CameraObjects
 
 NO_MAP = "no map"
 NEEDED = ("GNSS", "IMU")
-"""What the localizer needs; wheel speed only helps it."""
+"""Inputs without which the localizer cannot run; wheel speed is optional."""
 
 
 def disabled(source: ForeignSource) -> Mapping[str, str]:

@@ -66,7 +66,10 @@ class CarlaLog:
 
 
 def _is_cut_off(path: Path) -> bool:
-    """Whether the file does not end with the end of a frame. It is a header, then packets with a kind and a length."""
+    """Whether the file was cut off, so that it does not end with the end of a frame.
+
+    The file is a header, then packets, each with a kind and a length.
+    """
     with path.open("rb") as file:
         size_bytes = os.fstat(file.fileno()).st_size
         file.seek(VERSION_BYTES)

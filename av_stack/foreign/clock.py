@@ -1,15 +1,15 @@
-"""The clock of a foreign recording: times from zero on that grow, and how regular they are."""
+"""The clock of a foreign recording: converts its times to increasing stamps from 0 on, and checks their regularity."""
 
 from __future__ import annotations
 
 from av_core.types import Stamp
 
 IRREGULAR_SHARE = 0.25
-"""Share of the usual time between two pictures by which another may differ before the rate counts as variable."""
+"""Largest difference of a time between two pictures from the usual time, as a fraction of it, at a constant rate."""
 
 
 class ClockError(ValueError):
-    """A time that is not after the one before."""
+    """A time is not later than the time before it."""
 
 
 class Clock:

@@ -36,11 +36,11 @@ LENS = LensFile(width_px=1164, height_px=874, focal_px=(910.0, 910.0), height_m=
 """The camera of the EON that recorded all segments: size and focal length are those of the data set's code."""
 
 TURNED = np.array([1.0, -1.0, -1.0])
-"""Forward, right, down becomes forward, left, up."""
+"""Factors that convert a vector (forward, right, down) to (forward, left, up)."""
 
 
 class Comma2k19:
-    """A `ForeignSource`. Position and heading are those that the data set computed for each picture.
+    """A `ForeignSource` of one segment; position and heading are the poses that the data set has for each picture.
 
     Raises ConfigError where there is no video, or an array cannot be read.
     """
@@ -114,7 +114,7 @@ class Comma2k19:
         ]
 
     def _motion(self, after_s: float, until_s: float) -> Motion:
-        """What was measured since the picture before; the first one has the last values."""
+        """The measurements since the last picture; for the first picture, the last values before it."""
         after_s = max(after_s, until_s - 1.0 / PICTURES_PER_S)
         accel, gyro = (
             mean_of(series.between(after_s, until_s), 3) * TURNED if series is not None else np.full(3, math.nan)

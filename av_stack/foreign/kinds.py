@@ -16,7 +16,7 @@ OTHER_BAGS = {
     b"SQLite format 3": "a ROS 2 bag in SQLite; needed is MCAP: rosbags-convert --src BAG --dst NEW --dst-storage mcap",
     b"\x28\xb5\x2f\xfd": "compressed as a whole; unpack it first: zstd -d FILE",
 }
-"""By their first bytes: files of ROS 2 bags that are not read, and what to do."""
+"""Formats of ROS 2 bags that cannot be read, by their first bytes; the text says how to convert them."""
 
 RECORDING = "recording.mcap"
 """The recording in the folder of a drive."""
@@ -28,7 +28,7 @@ KITTI_CAMERAS = ("image_02", "image_03", "image_00", "image_01")
 """The folders of the cameras in a drive of KITTI, the best first: left and right in colour, left and right in grey."""
 
 KITTI_DATA, KITTI_TIMES = "data", "timestamps.txt"
-"""In each of them the folder of the pictures, and the file of their times."""
+"""Names, within the folder of a camera, of the folder of its pictures and of the file of their times."""
 
 HEADER_BYTES = 64
 ROS2_PROFILE = b"\x04\x00\x00\x00ros2"
@@ -72,7 +72,7 @@ def kind_of(path: Path) -> Kind:
 
 
 def _start_of(path: Path) -> bytes:
-    """The first bytes of a file. Raises ConfigError where they are those of `OTHER_BAGS`."""
+    """The first bytes of a file. Raises ConfigError if it is one of `OTHER_BAGS`."""
     with path.open("rb") as file:
         start = file.read(HEADER_BYTES)
     for magic, what in OTHER_BAGS.items():
@@ -89,7 +89,7 @@ def pictures_in(folder: Path) -> list[Path]:
 def bag_files(path: Path) -> list[Path]:
     """The files of a ROS 2 bag in MCAP, which is a folder or one file, in the order of their recording.
 
-    A bag that was not closed has no metadata, so the order is that of the names: bag_2.mcap is before bag_10.mcap.
+    A bag that was not closed has no metadata; then its files are sorted by name: bag_2.mcap comes before bag_10.mcap.
     """
     if not path.is_dir():
         return [path]

@@ -32,13 +32,13 @@ CAMERA_TO_CAMERA, VELODYNE_TO_CAMERA, IMU_TO_VELODYNE = (
 )
 PICTURES_PER_S = 10.0
 HEIGHT_M = 1.65
-"""Of the cameras above the ground."""
+"""Height of the cameras above the ground."""
 
 YAW, SPEED, ACCEL, GYRO, COUNT = 5, 8, slice(11, 14), slice(17, 20), 30
-"""Places of the numbers in a file of oxts; the first three are latitude, longitude and altitude."""
+"""Indices of the numbers in a file of oxts, and how many it has; the first three are latitude, longitude, altitude."""
 
 APART_MAX_S = 0.06
-"""Longest time between a picture and the measurement that counts for it; those of oxts are at most 0.1 s apart."""
+"""Longest time between a picture and its measurement; the measurements of oxts are at most 0.1 s apart."""
 
 
 class Kitti:
@@ -103,10 +103,10 @@ class Kitti:
             self._notes.append(f"{skipped} pictures have no measurement of {OXTS} beside them, and are left out")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to release: no file stays open."""
 
     def _time_of(self, file: Path) -> float:
-        """When a picture was taken: its number is that of its line. Raises ValueError where there is none."""
+        """The time of a picture, s, from the line with the picture's number. Raises ValueError if there is none."""
         if not file.stem.isdecimal() or int(file.stem) >= len(self._times_s):
             raise ValueError(f"no line for it in {self._camera}/{KITTI_TIMES}")
         time_s = float(self._times_s[int(file.stem)])
@@ -125,9 +125,9 @@ class Kitti:
         return _numbers(file)
 
     def _lens(self, size: Size) -> Lens | None:
-        """The lens in the calibration: that of rectified pictures, or of those as they were taken.
+        """The lens in the calibration, for rectified or for raw pictures, whichever have the size of the pictures.
 
-        Raises ConfigError where it is for neither size.
+        Raises ConfigError if neither has.
         """
         found = _calibration(self.path, CAMERA_TO_CAMERA)
         number = self._camera[-2:]
@@ -152,7 +152,7 @@ class Kitti:
         )
 
     def _mounted(self, lens: LensFile) -> LensFile:
-        """The lens file with the camera's place, where it says nothing of that."""
+        """The lens file; the camera's position is taken from the calibration where the file lacks it."""
         place: dict[str, float] = {"height_m": HEIGHT_M}
         to_velodyne, to_camera = (_calibration(self.path, name) for name in (IMU_TO_VELODYNE, VELODYNE_TO_CAMERA))
         if to_velodyne is not None and to_camera is not None:
@@ -197,7 +197,7 @@ def _times(file: Path) -> Float:
 
 
 def _calibration(folder: Path, name: str) -> dict[str, Float] | None:
-    """The numbers by key in a file of the folder, or of the one above; None where there is none."""
+    """The numbers by key in a calibration file of the folder or its parent; None if neither has the file."""
     file = next((place / name for place in (folder, folder.absolute().parent) if (place / name).is_file()), None)
     if file is None:
         return None

@@ -1,4 +1,4 @@
-"""What the folders of data sets measure beside their pictures: values over time, and positions on the Earth."""
+"""Measurements in the folders of data sets: values over time, and positions on the Earth."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from av_core.types import Float, GeoReference, GnssFix, ImuSample, LaneGraph, Se
 from av_stack.foreign.source import no_fix
 
 EQUATOR_M, FLATTENING = 6378137.0, 1.0 / 298.257223563
-"""Of the Earth's ellipsoid, WGS 84."""
+"""Equatorial radius and flattening of the Earth's ellipsoid, WGS 84."""
 
 ECCENTRICITY2 = FLATTENING * (2.0 - FLATTENING)
 
@@ -24,7 +24,7 @@ class Series:
     values: Float
 
     def between(self, after_s: float, until_s: float) -> Float:
-        """The values (M, K) after the one time, and at the other one at the latest."""
+        """The values (M, K) later than the first time, up to and including the second time."""
         first, end = np.searchsorted(self.times_s, (after_s, until_s), side="right")
         return self.values[first:end]
 
@@ -61,7 +61,7 @@ class Motion:
 
 
 def measured_frame(pictured: SensorFrame, place: Place, motion: Motion) -> SensorFrame:
-    """The frame of a picture with what was measured beside it."""
+    """The sensor frame of one picture and the measurements that belong to it."""
     stamp = pictured.stamp
     return SensorFrame(stamp, pictured.cameras, _fix(place, stamp), _imu(place, motion, stamp), motion.speed_mps)
 

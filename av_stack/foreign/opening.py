@@ -17,7 +17,7 @@ PICTURES_PER_S = 10.0
 
 @dataclass(frozen=True, slots=True)
 class SourceOptions:
-    """What the user says about a foreign recording; None where nothing is said."""
+    """The user's options for a foreign recording; None for an option that is not given."""
 
     lens: Path | None = None
     pictures_per_s: float | None = None

@@ -18,17 +18,18 @@ CAMERA = "front"
 """Name of the camera in the frames."""
 
 DEFAULT_FOV_DEG, DEFAULT_HEIGHT_M = 60.0, 1.2
-"""Of a typical camera behind a windscreen."""
+"""Field of view and height of a typical camera behind a windscreen, for cameras of which nothing is known."""
 
 Size = tuple[int, int]
 """Width and height, px."""
 
 
 class LensFile(Strict):
-    """Content of a lens file: the lens as `av-stack calibrate` writes it, or `fov_x_deg` alone, and how it is mounted.
+    """Content of a lens file: the lens and the mount of a camera. All keys are optional.
 
-    All keys may be missing; `LensFile()` is a camera of which nothing is known. `x_m` and `y_m` are from the middle of
-    the rear axle; pitch is positive nose-down, yaw positive to the left.
+    The lens is given as `av-stack calibrate` writes it, or by `fov_x_deg` alone. The mount: `x_m` and `y_m` are
+    relative to the middle of the rear axle; pitch is positive nose-down, yaw positive to the left. `LensFile()` stands
+    for a camera of which nothing is known.
     """
 
     width_px: int | None = Field(None, ge=32)
@@ -61,7 +62,7 @@ class LensFile(Strict):
         return self.fov_x_deg is not None or self.focal_px is not None
 
     def lens(self, size: Size) -> Lens | None:
-        """The lens, where its focal length is given in px."""
+        """The lens; None unless the file has its focal length in px."""
         if self.focal_px is None:
             return None
         centre = self.centre_px or ((size[0] - 1) / 2.0, (size[1] - 1) / 2.0)
@@ -71,9 +72,9 @@ class LensFile(Strict):
 
 @dataclass(frozen=True, slots=True)
 class Optics:
-    """A pinhole `camera`, how to make its pictures of those in the file, and what was assumed.
+    """A pinhole `camera`, the conversion of the recording's pictures to its pictures, and the assumptions made.
 
-    With `turns_itself` the camera's pitch and yaw are a guess, to be found by self-calibration.
+    With `turns_itself` the camera's pitch and yaw are a guess, which self-calibration has to correct.
     """
 
     camera: CameraModel
@@ -90,12 +91,12 @@ class Optics:
 
 
 def read_lens_file(path: Path | None) -> LensFile:
-    """The lens file, or one that knows nothing. Raises ConfigError where the file is missing or wrong."""
+    """The lens file; without a path, the empty `LensFile()`. Raises ConfigError if the file is missing or wrong."""
     return LensFile() if path is None else load(path, LensFile)
 
 
 def optics_for(about: LensFile, size: Size, where: Path, lens: Lens | None = None) -> Optics:
-    """The camera that takes pictures of `size`; `lens` is the recording's own, which the lens file may replace.
+    """The camera for pictures of `size`; `lens` is the lens in the recording, which the lens file may replace.
 
     Raises ConfigError where the lens is for another size.
     """

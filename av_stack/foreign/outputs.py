@@ -22,7 +22,7 @@ BAND_PX = 22
 
 
 class Outputs:
-    """Writes one picture after the other; what was written stays, whatever happens. Call `close` at the end.
+    """Writes the results picture by picture, so that an interruption loses nothing before it. Call `close` at the end.
 
     Raises AvStackError where a file cannot be written any further.
     """
@@ -35,7 +35,7 @@ class Outputs:
         self._video = VideoWriter(folder / VIDEO, *self._size, max(round(pictures_per_s), 1))
 
     def write(self, image: CameraImage, scene: Scene, health: Health, is_localized: bool) -> None:
-        """Write what was perceived in a picture."""
+        """Write the results of perception for one picture."""
         about = positions(scene)
         try:
             line = json.dumps(entry(scene, health, image.camera, about))
@@ -52,7 +52,7 @@ class Outputs:
 
 
 Positions = dict[int, tuple[float, float]]
-"""Where the objects are in the vehicle frame (x, y), m, by track."""
+"""Positions (x, y) of the objects, m in the vehicle frame, by track id."""
 
 
 def positions(scene: Scene) -> Positions:
@@ -78,7 +78,7 @@ def annotated(image: CameraImage, scene: Scene, health: Health, places: Position
 
 
 def entry(scene: Scene, health: Health, camera: CameraModel, places: Positions) -> dict[str, Any]:
-    """What was perceived in a picture, as plain values; positions are in the vehicle frame."""
+    """The results of perception for one picture, as plain values; positions are in the vehicle frame."""
     ego, lanes = scene.ego, scene.lanes
     return {
         "time_s": scene.stamp.time_s,

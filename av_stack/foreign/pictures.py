@@ -50,7 +50,7 @@ class Pictures:
             )
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to release: no file stays open."""
 
 
 def _read(file: Path) -> Image | None:

@@ -1,4 +1,4 @@
-"""What came of a foreign replay: which modules ran, which did not and why, and some figures; as text and as JSON."""
+"""The report of a foreign replay, as text and as JSON: the modules that ran, why others did not, and some figures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VERSION = 1
 
 @dataclass(frozen=True, slots=True)
 class CameraFigures:
-    """The camera as it was at the end; with `is_calibrated` the lane lines gave pitch and yaw."""
+    """The camera at the end of the replay; with `is_calibrated` its pitch and yaw come from the lane lines."""
 
     width_px: int
     height_px: int
@@ -25,7 +25,10 @@ class CameraFigures:
 
 @dataclass(frozen=True, slots=True)
 class ForeignReport:
-    """`pictures` were perceived in `took_s`; shares are of them, `tracks` counts road users by kind."""
+    """The outcome of a foreign replay: `pictures` pictures in `took_s` seconds.
+
+    Shares are fractions of these pictures; `tracks` counts the tracked road users by kind.
+    """
 
     recording: str
     kind: str

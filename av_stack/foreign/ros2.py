@@ -1,4 +1,4 @@
-"""ROS 2 recordings as a foreign source: the pictures of one camera, with what was measured between them."""
+"""ROS 2 recordings as a foreign source: the pictures of one camera, with the measurements between them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NO_WHEELS = "no wheel speed: the ego's speed comes from GNSS and IMU alone"
 
 
 class Ros2:
-    """A `ForeignSource`. It reads the bag twice: first for what is in it.
+    """A `ForeignSource` of a ROS 2 bag, which is read twice: the first time to find the available inputs.
 
-    Where it holds positions and headings, the frames begin with the first of both, at the origin of the map frame.
-    Raises ConfigError where the file has no pictures, or the lens is for another size.
+    If the bag has positions and headings, the frames begin when both are known, and this place is the origin of the map
+    frame. Raises ConfigError where the bag has no pictures, or the lens is for another size.
     """
 
     kind = "ROS 2 recording"
@@ -96,7 +96,7 @@ class Ros2:
             self._notes.append(f"{skipped} pictures are before the first position and heading, and left out")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Nothing to release: no file stays open."""
 
     def _own_lens(self, first: _First, lens: LensFile) -> Lens | None:
         """The calibration in the recording, unless the lens file has one."""
@@ -115,7 +115,7 @@ class Ros2:
 
 
 class _Since:
-    """What was measured since the last picture."""
+    """The measurements since the last picture."""
 
     def __init__(self) -> None:
         self.fix: GnssFix | None = None
@@ -134,7 +134,7 @@ class _Since:
         self._imu.append(sample)
 
     def frame(self, image: CameraImage) -> SensorFrame:
-        """The frame of the picture: the last fix, speed and heading, and the mean of the IMU's motion."""
+        """The frame of the picture, with the last fix, speed and heading, and the mean of the IMU's measurements."""
         stamp = image.stamp
         fix = no_fix(stamp) if self.fix is None else replace(self.fix, stamp=stamp)
         imu = no_imu(stamp)
@@ -147,7 +147,7 @@ class _Since:
 
 @dataclass(slots=True)
 class _First:
-    """The first of everything in a recording."""
+    """The first message of each input in a recording."""
 
     size: tuple[int, int] | None = None
     picture_problem: str = "none"

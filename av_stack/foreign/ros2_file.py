@@ -89,7 +89,7 @@ class Ros2File:
                 yield Found(names[record.channel_id], message, record.log_time)
 
     def _files(self) -> Iterator[Path]:
-        """The files of the bag, up to the one in which there is a problem."""
+        """The files of the bag in order, up to the first one with a problem."""
         self.problem = None
         for file in bag_files(self.path):
             if self.problem is None:

@@ -30,22 +30,24 @@ ENCODINGS: dict[str, tuple[int, int | None]] = {
     "yuv422_yuy2": (2, cv2.COLOR_YUV2BGR_YUY2),
     "yuv422": (2, cv2.COLOR_YUV2BGR_UYVY),
 }
-"""Bytes a pixel, and OpenCV's conversion to BGR; OpenCV names Bayer patterns by their second row."""
+"""For each encoding, the bytes per pixel and OpenCV's conversion to BGR. OpenCV names Bayer patterns by their second
+row."""
 
 DISTORTIONS = ("plumb_bob", "")
 NO_FIX = -1
-"""`status.status` of NavSatFix without a fix; the first covariance of Imu where it measures no such thing."""
+"""Value of `status.status` of a NavSatFix without a fix, and of the first covariance of a quantity that an Imu does not
+measure."""
 
 
 def time_of(message: Any, log_time_ns: int) -> float:
-    """When it was measured, s; when it was recorded where its header does not say."""
+    """The time of the measurement, s; if the message's header has none, the time of its recording."""
     stamp = message.header.stamp
     time_s = float(stamp.sec) + 1e-9 * float(stamp.nanosec)
     return time_s if time_s > 0.0 else 1e-9 * log_time_ns
 
 
 def picture_of(message: Any) -> Image:
-    """The picture (height, width, 3) BGR of an Image or CompressedImage. Raises ValueError where it has none."""
+    """The picture (height, width, 3) BGR of an Image or CompressedImage. Raises ValueError if it cannot be decoded."""
     if hasattr(message, "format"):
         bgr = cv2.imdecode(np.frombuffer(message.data, np.uint8), cv2.IMREAD_COLOR)
         if bgr is None:

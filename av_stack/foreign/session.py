@@ -37,12 +37,12 @@ MODULES = (
 """All modules that a drive has, in the order of the data."""
 
 Watch = Callable[[float], None]
-"""Is told after every picture how many seconds have been replayed."""
+"""Function that is called after every picture with the number of seconds that have been replayed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForeignOptions:
-    """Where the files go, and how perception runs; without `weights` with the detector that is shipped."""
+    """The folder for the files, and the settings of perception; without `weights` the shipped detector is used."""
 
     out: Path
     weights: Path | None = None
@@ -77,7 +77,7 @@ class _Replay:
         self._last_s = self._took_s = 0.0
 
     def run(self, watch: Watch | None) -> str | None:
-        """Perceive all pictures; what went wrong with the files, in one line."""
+        """Run perception on all pictures; returns the problem with the files in one line, None if there was none."""
         begin = time.perf_counter()
         try:
             for frame in self._source.frames():
@@ -99,7 +99,7 @@ class _Replay:
         return None
 
     def _turned(self, frame: SensorFrame) -> SensorFrame:
-        """The frame with the camera's pitch and yaw as the lane lines have shown them until now."""
+        """The frame with the camera's present pitch and yaw from self-calibration."""
         image = frame.cameras[CAMERA]
         if self._source.optics.turns_itself:
             self._camera = self._mount.update(image.bgr)

@@ -1,6 +1,6 @@
-"""`ForeignSource`: a recording of another program as sensor frames, with what it lacks.
+"""`ForeignSource`: a recording of another program as sensor frames, with the reasons for missing inputs.
 
-It is no `World`: that has a map, a vehicle and the truth, and none of them is here.
+It is not a `World`, because it has neither a vehicle nor the truth, and most recordings have no map.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from av_stack.foreign.optics import Optics
 
 UNKNOWN = (math.nan,) * 3
 NO_INPUT: Mapping[str, str] = {"GNSS": "no GNSS", "IMU": "no IMU", "wheels": "no wheel speed"}
-"""By input, what `ForeignSource.lacks` says where the recording is of a kind that never has it."""
+"""For each input, the text of `ForeignSource.lacks` for kinds of recordings that never have it."""
 
 
 class ForeignSource(Protocol):
     """One recording with one camera, opened; `frames` can be called once.
 
-    `lacks` says by input (GNSS, IMU, wheels) why it is not there. `graph` is the map; it has no lanes where positions
-    were measured but only its origin is known. After `frames`, `problem` says in one line why it ended early, if so.
+    * `lacks`: for each missing input (GNSS, IMU, wheels) the reason.
+    * `graph`: the map; it has no lanes if only the origin of the map frame is known. None if not even that is known.
+    * `problem`: after `frames`, the reason in one line why they ended early; None if they did not.
     """
 
     path: Path
@@ -35,11 +36,11 @@ class ForeignSource(Protocol):
 
     @property
     def notes(self) -> Sequence[str]:
-        """What else the report shall say; complete after `frames`."""
+        """Further notes for the report; complete after `frames`."""
         ...
 
     def frames(self) -> Iterator[SensorFrame]:
-        """The frames in order, as far as they can be read. Their times grow, and what was not measured is NaN."""
+        """The frames in order, as far as they can be read. Their times increase; values not measured are NaN."""
         ...
 
     def close(self) -> None: ...

@@ -20,7 +20,7 @@ TYPES: Mapping[str, Sequence[str]] = {
 """The types of message that each input may have; the speed ahead in `odometry` counts as wheel speed."""
 
 ABSENT = {"gnss": "no GNSS", "imu": "no IMU", "odometry": "no wheel speed"}
-"""What the report says where a recording has no topic for an input."""
+"""For each input, the text of the report if the recording has no topic for it."""
 
 
 class TopicsFile(Strict):
@@ -42,7 +42,7 @@ class Topics:
 
 
 def read_topics_file(path: Path | None) -> TopicsFile:
-    """The topics file, or one that names nothing. Raises ConfigError where the file is missing or wrong."""
+    """The topics file; without a path, an empty one. Raises ConfigError if the file is missing or wrong."""
     return TopicsFile() if path is None else load(path, TopicsFile)
 
 

@@ -15,7 +15,7 @@ from av_stack.foreign.optics import LensFile, optics_for
 from av_stack.foreign.source import NO_INPUT, frame_of_picture
 
 END_TOLERANCE_S = 0.3
-"""So much earlier than told the last picture may end."""
+"""Largest time by which the last picture may end before the length that the file states."""
 
 
 class Video:
@@ -72,7 +72,7 @@ class Video:
             self.problem = f"the video is cut off: it ends at {last_s:.2f} s, and should be {self._told_s:.2f} s long"
 
     def pictures(self) -> Iterator[Image]:
-        """The pictures alone, in the place of `frames`; `problem` says why they end early, if so."""
+        """The pictures alone, instead of `frames`; afterwards, `problem` says why they ended early, if they did."""
         if self._first is not None:
             yield self._first[1]
         for _, bgr in self._pictures:
@@ -82,14 +82,14 @@ class Video:
         self._container.close()
 
     def _told_length_s(self, stream: av.VideoStream) -> float:
-        """The length that the file tells; 0 where it does not tell that of its pictures."""
+        """The length of the video that the file states, s; 0 if it states none for the pictures alone."""
         if stream.duration is not None and stream.time_base is not None:
             return float(stream.duration * stream.time_base)
         is_alone = len(self._container.streams) == 1
         return (self._container.duration or 0) / av.time_base if is_alone else 0.0
 
     def _decoded(self) -> Iterator[tuple[float, Image]]:
-        """Time (s) and picture of each frame, as it is to be shown."""
+        """(time in s, picture) of each frame, in the order and orientation in which it is to be shown."""
         try:
             for number, frame in enumerate(self._container.decode(self._stream)):
                 assert isinstance(frame, av.VideoFrame)

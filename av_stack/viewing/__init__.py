@@ -1,1 +1,1 @@
-"""What shows a drive to people while it runs, and a recording afterwards: a local web page, and Rerun."""
+"""Viewers, which show a running drive or a recording to people: a local web page, and Rerun."""

@@ -1,4 +1,4 @@
-"""What shows drives to people: the commands view and dashboard, and the options of run for both."""
+"""The commands `view` and `dashboard`, which show drives to people, and the options of `run` for both."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the commands import what they need themselves, so that --he
 
 @dataclass(frozen=True, slots=True)
 class Viewing:
-    """What shows a running drive, and how it can be stopped from there."""
+    """The viewers of a running drive, and the request by which they can stop it."""
 
     viewers: tuple[Viewer, ...] = ()
     stop: StopRequest | None = None
@@ -93,7 +93,10 @@ def check_view() -> None:
 
 @contextmanager
 def opened_viewing(with_view: bool, with_dashboard: bool) -> Iterator[Viewing]:
-    """What the options of run ask for. Where no port is left for the dashboard, one line says so, and no more."""
+    """The viewers that the options of `run` ask for.
+
+    If no port is free for the dashboard, one line says so, and the drive goes on without it.
+    """
     with ExitStack() as closers:
         viewers: list[Viewer] = []
         stop = None

@@ -1,4 +1,4 @@
-"""What the page gets as JSON: once the drive, then steps as the recording's messages with two pictures."""
+"""The JSON for the page: once the drive's data, then for each step the recording's messages and two pictures."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ ABOVE_PX = 480
 """Height of the view from above."""
 
 PLAN_EVERY_POINTS = 4
-"""Every so many points of the planned speed are sent."""
+"""Only every so-many-th point of the planned speed is sent."""
 
 TOPICS = ("/control", "/judge", "/confidence", "/supervision", "/stage_ms", "/sensors")
-"""The recording's messages that the page gets. Of /truth it needs only the pose and the speed."""
+"""The topics whose whole messages the page gets. Of /truth it gets only the pose and the speed."""
 
 POSE = ("x_m", "y_m", "yaw_rad", "speed_mps")
 
@@ -41,7 +41,7 @@ class PageData:
         self._route_m = float(np.hypot(*np.diff(route, axis=0).T).sum())
 
     def drive(self) -> str:
-        """What the page shows of the whole drive: name, roads and route, and the deadlines of the stages."""
+        """The data of the whole drive for the page: name, roads and route, and the deadlines of the stages."""
         about = {
             "name": self._drive.name,
             "agent": self._drive.agent,
@@ -52,7 +52,7 @@ class PageData:
         return _json(about)
 
     def step(self, seen: DriveStep) -> str:
-        """What the page shows of one step."""
+        """The data of one step for the page."""
         result = seen.step.result
         messages = step_messages(seen.frame, seen.step, seen.truth, seen.progress)
         content = {
@@ -67,7 +67,7 @@ class PageData:
         return _json(content)
 
     def _sensors(self, seen: DriveStep) -> Mapping[str, bool]:
-        """Which sensors sent something in this step."""
+        """The sensors that sent data in this step."""
         rig, frame = self._drive.rig, seen.frame
         sent = {one.name: one.name in frame.cameras for one in rig.cameras}
         sent |= {one.name: one.name in frame.radars for one in rig.radars}

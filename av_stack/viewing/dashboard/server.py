@@ -1,7 +1,7 @@
 """Serves the dashboard: one page, a stream of steps (server-sent events), and the stop button.
 
-It listens on 127.0.0.1 only. Every request has to bring the token of the address that the terminal shows, and to name
-this machine as its host, which a page of another site that had its name point here could not.
+It listens on 127.0.0.1 only. Every request must contain the token of the address that the terminal shows, and name this
+machine as its host. The check of the host stops pages of other sites whose names resolve to this machine.
 """
 
 from __future__ import annotations
@@ -27,26 +27,26 @@ from av_stack.viewing.stop import StopRequest
 from av_stack.viewing.viewer import DriveStep, ViewedDrive
 
 HOST, PORT = "127.0.0.1", 8700
-"""Where the dashboard listens; where the port is taken, on a free one."""
+"""Address and default port of the dashboard; if the port is taken, it listens on a free one."""
 
 HOST_NAMES = ("127.0.0.1", "localhost")
-"""What a browser on this machine, or at the other end of a tunnel, may call it."""
+"""Host names that a request may have, from a browser on this machine or at the other end of a tunnel."""
 
 TOKEN_BYTES = 32
 STEP_EVERY_S = 0.1
 """Time between two looks for a new step: the page shows at most ten a second."""
 
 ALIVE_EVERY_S = 2.0
-"""Without a step for so long, an empty comment shows whether the browser is still there."""
+"""Time without a step after which an empty comment is sent, to find out whether the browser is still connected."""
 
 CLIENT_WAIT_S = 5.0
-"""A client that takes longer to send its request or to take in an event is let go."""
+"""Longest time that a client may take to send its request or to receive an event; then it is disconnected."""
 
 STREAMS_MAX = 8
-"""Most pages that may watch at once."""
+"""Largest number of pages that may watch at once."""
 
 END_WAIT_S = 1.0
-"""Longest time that the pages get to hear how the drive ended, before the program goes on."""
+"""Longest time for which the program waits until the pages have received the end of the drive."""
 
 HEADERS = {
     "Cache-Control": "no-store",
@@ -59,10 +59,10 @@ PAGE, EVENTS, STOP = "/", "/events", "/stop"
 
 
 class Dashboard:
-    """A viewer that shows the drive in a browser at `url`; its button tells `stop`.
+    """A viewer that shows the drive in a browser at `url`; its stop button sets the request `stop`.
 
-    `show` only keeps a reference. Whatever else there is to do, the threads of the connected pages do; without one,
-    nothing is done. Raises OSError where no port can be opened.
+    `show` only keeps a reference to the step. The threads of the connected pages do all other work, so without a page
+    there is none. Raises OSError where no port can be opened.
     """
 
     def __init__(self, stop: StopRequest, port: int = PORT) -> None:
@@ -99,7 +99,7 @@ class Dashboard:
         self._latest = step
 
     def end(self, how: str) -> None:
-        """Tell the pages how the drive ended; waits a moment for those that take it in."""
+        """Send the end of the drive to the pages; waits at most `END_WAIT_S` until they have received it."""
         self._end = how
         deadline_s = time.monotonic() + END_WAIT_S
         while self.is_watched and time.monotonic() < deadline_s:
@@ -113,11 +113,11 @@ class Dashboard:
         self._stop.tell()
 
     def is_token(self, given: str) -> bool:
-        """Whether this is the token; takes the same time for every wrong one of its length."""
+        """Whether this is the token. It takes the same time for all wrong tokens of the same length."""
         return hmac.compare_digest(given.encode("utf-8", "replace"), self.token.encode())
 
     def open_stream(self) -> bool:
-        """Whether one more page may watch; if so, `close_stream` has to follow."""
+        """Whether one more page may watch; if so, the caller has to call `close_stream` later."""
         with self._changing:
             if self._streams >= STREAMS_MAX:
                 return False
@@ -182,7 +182,10 @@ class _Server(socketserver.ThreadingTCPServer):
         super().__init__((HOST, port), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say once what went wrong, which ends the request, never the drive. Pages that go away, or are slow, may."""
+        """Report an unexpected error once; it ends the request, never the drive.
+
+        Pages that disconnect or are too slow are no error.
+        """
         error = sys.exc_info()[1]
         line = f"av-stack: dashboard: {type(error).__name__}: {error}"
         if not isinstance(error, OSError) and line not in self._told:
@@ -222,7 +225,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, "no such page")
 
     def _is_allowed(self) -> bool:
-        """Whether host and token are right; answers if not."""
+        """Whether host and token are right; if not, the request is answered with an error."""
         host = self.headers.get("Host", "").rpartition(":")[0] or self.headers.get("Host", "")
         given = parse_qs(urlsplit(self.path).query).get("token", [""])[0]
         is_right = self.server.dashboard.is_token(given)
@@ -259,4 +262,4 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
 
     def log_message(self, *_: object) -> None:
-        """The terminal belongs to the drive."""
+        """Print nothing: the terminal belongs to the drive."""
