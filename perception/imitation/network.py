@@ -1,9 +1,7 @@
-"""The imitation network: two narrow ResNets that see the picture, and a head that also gets speed and route.
+"""The imitation network: two narrow ResNets for the picture, and a head that also gets speed and route.
 
-One sees the whole picture, small; the other what is far ahead, at full size.
-
-The outputs are points of the path, and scores of the classes of the target speed. The image-blind baseline has the same
-head and no picture.
+One ResNet gets the whole picture, scaled down; the other gets the part far ahead at full size. The outputs are points
+of the path, and scores of the classes of the target speed. The image-blind baseline has the same head and no picture.
 """
 
 from __future__ import annotations
@@ -32,22 +30,26 @@ RESNET_18 = (2, 2, 2, 2)
 """Blocks of the four stages."""
 
 FAR_STAGES = (2, 2, 2)
-"""Blocks of the stages that see what is far ahead. They end earlier: a light there is small."""
+"""Blocks of the stages for the part far ahead. It has one stage fewer, because a light is small there."""
 
 DROPPED = 0.2
-"""Part of what has been seen that is withheld in training, so that the network does not learn drives by heart."""
+"""Dropout probability of the picture's features in training, so that the network does not memorize drives."""
 
 SPEED_SCALE_MPS, POINT_SCALE_M = 10.0, 20.0
-"""Speeds and points are divided by these before the network gets them."""
+"""Scales by which speeds and points are divided at the network's input."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkShape:
-    """`width` is the number of channels of the first stage (ResNet-18 itself has 64); each stage doubles it.
+    """The sizes of an imitation network.
 
-    `far_width` is the same for the part at full size; 0 for a network that does not see it. `cells` and `far_cells`
-    channels of the last stage keep their place in the picture on the way to the head, whose layers have `hidden`
-    values. Of the route's points the network gets those at `route_ahead_m`.
+    * `width`: number of channels of the first stage (ResNet-18 itself has 64); each stage doubles it.
+    * `far_width`: the same for the part far ahead; 0 for a network that does not get this part.
+    * `cells`, `far_cells`: number of channels to which the last stage is reduced; the head gets them at every place of
+      the picture.
+    * `hidden`: number of values in each layer of the head.
+    * `is_blind`: whether the network gets no picture.
+    * `route_ahead_m`: the distances, from `ROUTE_AHEAD_M`, whose route points the network gets.
     """
 
     width: int = 32
@@ -96,7 +98,7 @@ class ImitationNetwork(nn.Module):
     def grasp(
         self, pictures: torch.Tensor, far: torch.Tensor, speed_mps: torch.Tensor, route_m: torch.Tensor
     ) -> torch.Tensor:
-        """(N, hidden) What the network makes of its inputs, before it answers."""
+        """The joint features (N, hidden) of all inputs, from which the outputs are computed."""
         is_known = torch.isfinite(speed_mps)
         speed = torch.where(is_known, speed_mps, 0.0) / SPEED_SCALE_MPS
         route = route_m[:, self._routes].flatten(1) / POINT_SCALE_M
@@ -110,7 +112,7 @@ class ImitationNetwork(nn.Module):
         return torch.as_tensor(self.mix(torch.cat([parts[0], *seen], dim=1)))
 
     def answer(self, mixed: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """The path and the scores of the speed, of what `grasp` gave."""
+        """The path and the scores of the speed classes, computed from the features of `grasp`."""
         path = self.straight + self.path(mixed).reshape(-1, len(PATH_AHEAD_M), 2)
         return path, self.speed(mixed)
 
@@ -120,7 +122,10 @@ def _scaled(pictures: torch.Tensor) -> torch.Tensor:
 
 
 def _eye(width: int, stages: Sequence[int], size_px: tuple[int, int], cells: int, hidden: int) -> nn.Sequential:
-    """The features (N, hidden) of pictures of `size_px` (height, width): stages of a ResNet, then what is where."""
+    """A module from pictures of `size_px` (height, width) to features (N, hidden): ResNet stages, then a linear layer.
+
+    The linear layer gets the features of every place in the picture, so that it knows where something is.
+    """
     net = ResNet(BasicBlock, list(RESNET_18), width_per_group=64)
     net.inplanes = width
     net.conv1 = nn.Conv2d(3, width, 7, stride=2, padding=3, bias=False)
@@ -138,7 +143,7 @@ def _eye(width: int, stages: Sequence[int], size_px: tuple[int, int], cells: int
 
 
 def speed_shares(speed_mps: torch.Tensor) -> torch.Tensor:
-    """(N, classes) How much each speed (N,) belongs to each class: the two neighbours share it, the sum is 1."""
+    """Target distribution (N, classes) for each speed (N,): shared between the two nearest classes, with the sum 1."""
     known = torch.tensor(SPEEDS_MPS, device=speed_mps.device)
     speed = speed_mps.clamp(SPEEDS_MPS[0], SPEEDS_MPS[-1])
     above = torch.bucketize(speed, known[1:-1], right=True) + 1
@@ -152,11 +157,11 @@ def speed_shares(speed_mps: torch.Tensor) -> torch.Tensor:
 
 
 STOP_SHARE = 0.5
-"""Probability of standing from which the target speed is 0."""
+"""Probability of standing above which the target speed is 0."""
 
 
 def chosen_speed(scores: torch.Tensor) -> torch.Tensor:
-    """(N,) The target speeds that the scores (N, classes) mean: their mean, or 0 where standing is likely."""
+    """Target speeds (N,), m/s, from the scores (N, classes): the mean speed, or 0 where standing is likely."""
     shares = scores.float().softmax(dim=1)
     mean = shares @ torch.tensor(SPEEDS_MPS, device=scores.device)
     return torch.where(shares[:, 0] > STOP_SHARE, 0.0, mean)

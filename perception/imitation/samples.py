@@ -1,8 +1,8 @@
-"""What the imitation network learns from: samples of recorded drives, and the files that hold them.
+"""The training data of the imitation network: samples of recorded drives, and the files that hold them.
 
-A sample is what one camera saw at one moment and what the expert wanted to do then. Points are in the vehicle frame
-(x ahead, y to the left, m) of a car on which this camera is mounted in its regular place. For a shifted camera that
-car stands beside the real one, or is turned, and the expert's path begins beside it.
+A sample is the picture of one camera at one moment, and the expert's decision at this moment. Points are in the vehicle
+frame (x ahead, y to the left, m) of a car that has this camera in its regular place. For a shifted camera this is a
+virtual car beside the real one, or turned against it, and the expert's path begins beside the virtual car.
 """
 
 from __future__ import annotations
@@ -24,33 +24,35 @@ from av_core.constraint import Constraint, ConstraintKind
 Float32 = NDArray[np.float32]
 
 CAMERA_PX = (640, 360)
-"""Width and height of the camera's picture. The network gets the whole at `WIDTH_PX` by `HEIGHT_PX`, and a part of it
-as it is: a lamp of a traffic light, 0.27 m wide, has 2.3 pixels there at 38 m, where a car has to start braking, and
-0.9 in the small picture."""
+"""Width and height of the camera's picture.
+
+The network gets the whole picture, scaled to `WIDTH_PX` by `HEIGHT_PX`, and a part of it at full size. At 38 m, where a
+car has to start braking, a lamp of a traffic light (0.27 m wide) has 2.3 pixels at full size, but only 0.9 in the
+scaled picture."""
 
 WIDTH_PX, HEIGHT_PX = 256, 144
 
 FAR_WIDTH_PX, FAR_HEIGHT_PX = 256, 96
 FAR_LEFT_PX, FAR_TOP_PX = (CAMERA_PX[0] - FAR_WIDTH_PX) // 2, 96
-"""The part at full size: what is far ahead. The horizon is in row 158 of the camera's picture."""
+"""Left and upper edge of the part far ahead, in the full picture. The horizon is in row 158 of this picture."""
 
 PATH_AHEAD_M = (0.0, 2.5, 5.0, 7.5, 10.0, 15.0, 20.0)
-"""Distances along the expert's path at which it has points; the first is beside the car."""
+"""Distances along the expert's path of its points; the first point is beside the car."""
 
 ROUTE_AHEAD_M = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
-"""Distances along the route at which samples have points; a network gets some of them."""
+"""Distances along the route of the points in a sample; a network gets some of them."""
 
 TARGET_S = 1.0
-"""The target speed is the one that the expert plans to have after this time."""
+"""The target speed is the speed of the expert's plan after this time."""
 
 SPEEDS_MPS = (0.0, 1.0, 2.0, 4.0, 6.0, 8.0, 10.0, 12.5, 15.0, 20.0, 25.0, 35.0)
 """Classes of the target speed; a speed between two of them belongs to both in part."""
 
 CAUSES = ("nothing", "light", "vehicle", "other")
-"""What the expert slows down or stands for. Where it is "light" or "vehicle", its distance is known as well."""
+"""Causes for which the expert slows down or stands. The distance of a "light" or a "vehicle" is known, too."""
 
 CAUSE_MOST_M = 60.0
-"""Causes further away count as nothing, since little is seen of them."""
+"""Largest distance of a cause; causes further away are hardly visible, and count as "nothing"."""
 
 JPEG = [
     cv2.IMWRITE_JPEG_QUALITY, 85, cv2.IMWRITE_JPEG_SAMPLING_FACTOR, cv2.IMWRITE_JPEG_SAMPLING_FACTOR_444,
@@ -70,7 +72,7 @@ _CAUSE_OF = {
 
 
 def cause_of(constraint: Constraint | None) -> tuple[int, float]:
-    """The row of `CAUSES` that a plan's constraint belongs to, and its distance, m; NaN where there is none."""
+    """(index in `CAUSES` of a plan's constraint, its distance in m; NaN if it has none)."""
     cause = 0 if constraint is None else _CAUSE_OF.get(constraint.kind.counted_as, CAUSES.index("other"))
     if constraint is None or not cause or constraint.distance_m is None:
         return cause, math.nan
@@ -81,10 +83,13 @@ def cause_of(constraint: Constraint | None) -> tuple[int, float]:
 class Samples:
     """N samples.
 
-    `jpeg` holds the whole pictures, `far` their middle parts at full size. `speed_mps` (N,) is measured by the wheels,
-    `route_m` (N, routes, 2) comes from a position with the errors of the sensors. `path_m` (N, points, 2) and
-    `target_mps` (N,) are the expert's, as is `cause` (N,), the row of `CAUSES`, at `cause_m` (N,), NaN where it has no
-    distance. `view` (N,) is the number of the camera, 0 for the one in the middle; `frame` (N,) the number of the tick.
+    * `jpeg`, `far`: the whole pictures, scaled down, and their parts far ahead at full size, as JPEG.
+    * `speed_mps` (N,): the wheel speed.
+    * `route_m` (N, routes, 2): points of the route, placed by a position with the errors of the sensors.
+    * `path_m` (N, points, 2), `target_mps` (N,): the expert's path and target speed.
+    * `cause` (N,), `cause_m` (N,): the expert's cause as an index in `CAUSES`, and its distance; NaN without one.
+    * `view` (N,): number of the camera, 0 for the one in the middle.
+    * `frame` (N,): number of the tick.
     """
 
     jpeg: Sequence[bytes]
@@ -149,7 +154,7 @@ def decode(jpeg: bytes, height_px: int = HEIGHT_PX) -> NDArray[np.uint8]:
 
 
 def write_samples(path: Path, samples: Samples, facts: dict[str, Any]) -> None:
-    """Write the samples of one drive, and `facts` about it, to one file; it is there whole or not at all."""
+    """Write the samples of one drive, and `facts` about it, to one file in one step: it is complete or absent."""
     columns: dict[str, Any] = {name: getattr(samples, name) for name in COLUMNS}
     for name in PICTURES:
         pictures = getattr(samples, name)

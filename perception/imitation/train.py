@@ -1,4 +1,4 @@
-"""Trains the imitation network on recorded drives, from scratch; a stopped run goes on where it was.
+"""Trains the imitation network on recorded drives, from scratch; a stopped run continues where it was.
 
 All pictures are kept decoded in memory (184 kB each), on the GPU where there is one. The drives whose numbers end with
 9 are held back to measure the network. A running mean of the network's weights is measured several times, and the mean
@@ -41,37 +41,51 @@ from perception.imitation.samples import (
 from perception.imitation.weights import save_weights
 
 HELD_BACK_EVERY = 10
-"""One of so many drives is held back."""
+"""One drive of this many is held back for the validation."""
 
 SPEED_DROPOUT = 0.4
-"""Fraction of samples without their speed. A car that stands mostly stays standing, so a network that always knew its
-speed would learn never to start (the inertia problem: Codevilla et al., 2019)."""
+"""Fraction of samples in training whose speed is withheld.
+
+In most samples of a standing car the expert stays standing. So a network that always knows its speed would learn never
+to start (the inertia problem: Codevilla et al., 2019)."""
 
 WITHHELD = math.nan
 
-ROUTE_NOISE_M, ROUTE_NOISE_RAD = 0.5, 0.02
-"""Standard deviations by which a sample's route points are shifted, all alike, and turned. A network that could trust
-them would find the lane by them and not by the picture; one that could not would not know which lane is meant."""
+ROUTE_NOISE_M = 0.5
+"""Standard deviation of the common shift of a sample's route points.
+
+With exact points the network would find its lane by them and not by the picture; with larger errors it could not know
+which lane is meant."""
+
+ROUTE_NOISE_RAD = 0.02
+"""Standard deviation of the common rotation of a sample's route points."""
 
 PATH_WEIGHT = 1.0
-"""Weight of the path's error (m) beside the speed's cross-entropy."""
+"""Weight of the path's error (m) in the loss, relative to the cross-entropy of the speed."""
 
-CAUSE_WEIGHT, CAUSE_M_WEIGHT = 0.5, 0.5
-"""Weights of what else is to be told in training: what the expert slows down for, and how far away it is. A target
-speed alone says little about where to look: most of them are what they are without any cause."""
+CAUSE_WEIGHT = 0.5
+"""Weight in the loss of the expert's cause, which the network has to name in training only.
+
+A target speed alone hardly teaches the network where to look, because most target speeds have no visible cause."""
+
+CAUSE_M_WEIGHT = 0.5
+"""Weight in the loss of the distance of this cause."""
 
 MEAN_STEPS = 300
-"""Steps over which the weights' running mean goes back."""
+"""Number of steps over which the running mean of the weights is taken."""
 
 RARE_MIN = 0.02
-"""Share of the samples below which a speed class counts no more for being rarer."""
+"""Least share of the samples for the weight of a speed class; rarer classes get the weight of this share."""
 
 WARM_UP = 0.03
-"""Part of the training in which the learning rate rises."""
+"""Fraction of the training during which the learning rate rises."""
 
 DECAY = 0.05
-DECODERS, DECODED_AT_ONCE = 4, 512
-"""Threads that decode pictures, and how many pictures go to the device together."""
+DECODERS = 4
+"""Number of threads that decode pictures."""
+
+DECODED_AT_ONCE = 512
+"""Number of pictures that are sent to the device together."""
 
 MEASURED_EVERY = 2
 """Epochs between two measurements on the drives held back; the last epoch is measured too."""
@@ -99,7 +113,7 @@ class TrainingSpec:
         return NetworkShape(width=self.width, far_width=self.width // 2, is_blind=self.is_blind)
 
     def plain(self) -> dict[str, Any]:
-        """What a run that goes on must have in common with its start."""
+        """The options that must be the same when a stopped run is continued."""
         return {"is_blind": self.is_blind, "seed": self.seed, "batch": self.batch, "rate": self.rate,
                 "width": self.width}  # fmt: skip
 
@@ -146,7 +160,7 @@ def train(spec: TrainingSpec, tell: Callable[[float, str], None]) -> Path:
 
 
 def load_tables(folders: tuple[Path, ...], device: torch.device, *, with_pictures: bool) -> tuple[Table, Table]:
-    """The samples to learn from, and those held back. Raises ConfigError where there is none to learn from."""
+    """(training samples, samples held back). Raises ConfigError if there are no training samples."""
     learnt: list[Path] = []
     held_back: list[Path] = []
     for folder in folders:
@@ -182,7 +196,7 @@ def _decoded(jpegs: list[bytes], height_px: int, device: torch.device) -> torch.
 
 
 class _Run:
-    """One training run: network, optimizer, and what is written down."""
+    """One training run: network, optimizer, and checkpoints."""
 
     def __init__(self, spec: TrainingSpec, device: torch.device, table: Table, begun_s: float) -> None:
         self._spec, self._device, self._table = spec, device, table
@@ -262,7 +276,7 @@ class _Run:
         return torch.stack([path_loss, speed_loss]).detach()
 
     def _cause_loss(self, told: torch.Tensor, rows: torch.Tensor) -> torch.Tensor:
-        """The loss of what the expert slows down for, and, where that is known, of how far away it is."""
+        """The loss of the expert's cause and, where it is known, of the cause's distance."""
         distance = self._table.cause_m[rows]
         is_known = torch.isfinite(distance)
         off = told[:, -1] - torch.where(is_known, distance, 0.0) / CAUSE_MOST_M
@@ -305,10 +319,10 @@ class _Run:
 
         return varied(pictures), varied(far)
 
-    # ------------------------------------------------------------ what is written down
+    # ------------------------------------------------------------ checkpoints and validation
 
     def judged(self, held_back: Table) -> dict[str, Any]:
-        """Measure the mean network on the drives held back, and keep it where its score is the least so far."""
+        """Measure the network with mean weights on the drives held back; keep it if its score is the best so far."""
         measured = measure(self._mean, held_back, self._spec.batch)
         if self._best is None or measured["score"] < self._best[0]:
             self._kept_epoch = self.epochs
@@ -317,7 +331,7 @@ class _Run:
         return measured
 
     def chosen(self) -> ImitationNetwork:
-        """The network that is kept: the one with the least score, or the last where none was measured."""
+        """The kept network: the one with the best score, or the last one if none was measured."""
         if self._best is not None:
             self._mean.load_state_dict(self._best[1])
         return self._mean.eval()

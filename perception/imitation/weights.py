@@ -36,7 +36,7 @@ def load_weights(path: Path) -> ImitationNetwork:
         raise ConfigError(f"{path}: not the weights of an imitation network ({type(error).__name__})") from None
     if not isinstance(held, dict) or held.get("format") != FORMAT:
         raise ConfigError(f"{path}: not the weights of an imitation network; `av-stack train imitation` makes them")
-    shape = {"far_width": 0, **held["shape"]}  # older weights do not see what is far ahead
+    shape = {"far_width": 0, **held["shape"]}  # networks of older weights have no part for the far picture
     network = ImitationNetwork(NetworkShape(**{**shape, "route_ahead_m": tuple(shape["route_ahead_m"])}))
     network.load_state_dict({name: _restored(value) for name, value in held["state"].items()})
     return network.eval()
