@@ -1,1 +1,1 @@
-"""`av-stack tune`: measures how a car answers its controls, and writes gains with their stability margins."""
+"""`av-stack tune`: measures the response of a car to its controls, and writes gains with their stability margins."""

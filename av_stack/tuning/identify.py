@@ -1,4 +1,4 @@
-"""Measures how the car of a server answers steering and pedals, on open ground."""
+"""Measures the response of a server's car to steering and pedals, on open ground."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from control.lateral import wheel_angle_limit
 
 Float = NDArray[np.float64]
 Tell = Callable[[str, float], None]
-"""Gets what is measured now, and the share of the work that is done."""
+"""Function (name of the present measurement, share of the work that is done) that shows the progress."""
 
 TURN_SPEEDS_MPS = (10.0, 15.0, 20.0, 25.0)
 TURN_MPS2 = 2.0
@@ -25,11 +25,13 @@ TURN_MPS2 = 2.0
 
 TURN_STEPS, STEADY_STEPS = 70, 20
 ANSWER_SHARE = 0.05
-"""Share of the steady yaw rate from which the car counts as turning."""
+"""Fraction of the steady yaw rate above which the car counts as turning."""
 
 PEDAL_SPEEDS_MPS = (3.0, 5.0, 10.0, 20.0, 30.0)
 PEDAL_STEPS = (6, 12)
-"""Steps after the pedal between which the acceleration is taken: after the gear box has moved, before the speed has."""
+"""First and last step after pressing a pedal between which the acceleration is measured.
+
+The gear box has shifted before the first; the speed has hardly changed until the last."""
 
 BRAKE = 0.2
 THROTTLES = (0.4, 0.6, 0.9)

@@ -17,14 +17,14 @@ from control.margins import Margins, margins
 
 SPEEDS_MPS = (5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0)
 PHASE_MIN_DEG, GAIN_MIN = 45.0, 2.0
-"""Margins that the gains keep at every speed; 2 is 6 dB."""
+"""Least phase and gain margin at every speed; a gain margin of 2 is 6 dB."""
 
 LOOK_AHEAD_STEP_S, LOOK_AHEAD_MAX_S = 0.05, 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The chosen configuration, the loop's margins by speed in m/s, and what was measured."""
+    """The chosen configuration, the loop's margins by speed in m/s, and the measurements."""
 
     control: ControlConfig
     margins: dict[float, Margins]
@@ -85,9 +85,9 @@ def tune(ground: OpenGround, tell: Tell) -> Tuning:
 def with_margins(
     lateral: LateralConfig, wheelbase_m: float, delay_s: float
 ) -> tuple[LateralConfig, dict[float, Margins]]:
-    """The shortest look-ahead, from the default on, whose loop keeps its margins at every speed.
+    """(the configuration with the shortest look-ahead that keeps the margins at every speed, its margins by speed).
 
-    Raises WorldError where there is none.
+    No look-ahead is shorter than the default. Raises WorldError if none keeps the margins.
     """
     tried = lateral.look_ahead_gain_s
     while tried <= LOOK_AHEAD_MAX_S:

@@ -1,4 +1,4 @@
-"""Reads a recording of `av-stack run` as viewers get a running drive: what it is about, then every step."""
+"""Reads a recording of `av-stack run` for viewers, as they get a running drive: first its data, then every step."""
 
 from __future__ import annotations
 
@@ -27,8 +27,9 @@ NO_ROADS: Mapping[str, Any] = {"name": "", "lanes": [], "route": [], "stop_lines
 class RecordedView:
     """One recording: `drive` can be read at once, `steps` once. A file that is cut off is read as far as it goes.
 
-    The pictures of a step's frame are its previews; cameras without one are left out. After `steps`, `problem` says in
-    one line why it ended before the end of the file. Raises ConfigError where the file is none of `av-stack run`.
+    The pictures of a step's frame are its previews; cameras without a preview are left out. After `steps`, `problem`
+    says in one line why it ended before the end of the file; None if it did not. Raises ConfigError if the file is no
+    recording of `av-stack run`.
     """
 
     def __init__(self, path: Path) -> None:
@@ -67,7 +68,7 @@ class RecordedView:
             yield step
 
     def close(self) -> None:
-        """Safe to call twice."""
+        """Close the file. Safe to call twice."""
         self._reader.close()
 
     def _step(self, tick: RecordedTick) -> DriveStep:

@@ -1,4 +1,4 @@
-"""Ends a drive at the wish of a person who watches it: the ego brakes to a stop first."""
+"""Ends a drive when a person who watches it asks for it; the ego brakes to a stop first."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ STANDING_MPS = 0.1
 """Below this speed the ego counts as standing."""
 
 STOP_WITHIN_S = 15.0
-"""The drive ends after this time, too, where the ego does not come to a stand."""
+"""Time after which the drive ends even if the ego does not stand."""
 
 BRAKE = 0.15
 """Brake pedal for the stop of an agent that cannot stop by itself: about 3 m/s2 in CARLA's cars."""
 
 
 class StopRequest:
-    """The wish that a drive stops; may be told from any thread."""
+    """A request to stop a drive; any thread may make it."""
 
     def __init__(self) -> None:
         self._told = threading.Event()
@@ -45,9 +45,9 @@ class Stoppable(Protocol):
 
 
 class StoppingAgent:
-    """Drives as `agent`, and brings the ego to a stop once the request is told.
+    """Drives as `agent`, and brings the ego to a stop once the stop is requested.
 
-    An agent that cannot stop by itself goes on steering, while the brake replaces its pedals.
+    An agent that cannot stop by itself continues to steer, while the brake replaces its pedals.
     """
 
     def __init__(self, agent: Agent, request: StopRequest) -> None:
@@ -66,7 +66,7 @@ class StoppingAgent:
         return _braking(self._agent.step(frame))
 
     def end_when_stopped(self, frame: SensorFrame, _step: AgentStep, truth: Truth, _judge: Judge) -> None:
-        """Raise KeyboardInterrupt, as Ctrl-C does, once the ego stands or had its time; call it after every step."""
+        """Raise KeyboardInterrupt, as Ctrl-C does, once the ego stands or `STOP_WITHIN_S` is over; call every step."""
         if not self._request.is_told:
             return
         now_s = frame.stamp.time_s

@@ -1,4 +1,4 @@
-"""What viewers get of a drive, live or recorded: once what it is about, and then every step."""
+"""The data that viewers get of a drive, live or recorded: first the drive's own data, then every step."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ViewedDrive:
 
 @dataclass(frozen=True, slots=True)
 class DriveStep:
-    """One step of a drive: what the loop gives to the recording."""
+    """One step of a drive, with the same data that the recording gets."""
 
     frame: SensorFrame
     step: AgentStep

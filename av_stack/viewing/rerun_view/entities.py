@@ -1,4 +1,4 @@
-"""Names of what Rerun shows, which the layout and the log share, and its colours (red, green, blue, and opacity)."""
+"""Names and colours (red, green, blue, opacity) of the entities in Rerun, which the layout and the log share."""
 
 from __future__ import annotations
 

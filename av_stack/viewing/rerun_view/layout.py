@@ -1,4 +1,4 @@
-"""How Rerun's window is divided: camera, road around the ego, whole map, and the plots over time."""
+"""The layout of Rerun's window: camera, road around the ego, whole map, and the plots over time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ABOVE_SHARE = 1.1
 """Height of the eye above the map, as a share of the map's larger side."""
 
 EGO_EYE_M = (-22.0, 0.0, 26.0)
-"""Where the eye begins that follows the ego, from the ego's first place: behind and above."""
+"""First position of the viewpoint that follows the ego, relative to the ego's start: behind and above it."""
 
 
 def layout(rig: Rig, roads: Mapping[str, Any], heading_rad: float) -> rrb.Blueprint:
@@ -53,7 +53,7 @@ def _plot(origin: str, title: str) -> rrb.TimeSeriesView:
 
 
 def _around_ego(roads: Mapping[str, Any], heading_rad: float) -> rrb.Spatial3DView:
-    """The road around the ego, followed by the eye."""
+    """The view of the road around the ego; the viewpoint follows the ego."""
     start = np.asarray(roads["route"][0] if roads["route"] else (0.0, 0.0))
     ahead, _, up = EGO_EYE_M
     eye = (float(start[0] + ahead * np.cos(heading_rad)), float(start[1] + ahead * np.sin(heading_rad)), up)

@@ -1,4 +1,4 @@
-"""Puts drives into Rerun's terms: each step as pictures, boxes and lines in space, and values over time."""
+"""Converts drives to Rerun's data: each step as pictures, boxes and lines in space, and values over time."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from av_stack.viewing.viewer import DriveStep, ViewedDrive
 
 APPLICATION = "av-stack"
 PLANNED_AHEAD_S = 2.0
-"""The plot of the speed shows what is planned for in this time."""
+"""The plot of the speed shows the speed that is planned for this time from now."""
 
 TRAJECTORY_EVERY_S = 0.5
 """Time between the points of the planned trajectory."""
@@ -124,7 +124,7 @@ class RerunLog:
         self._stream.log(f"{path}/plan", rr.LineStrips2D([_in_picture(way, front)], colors=colour, radii=-2.0))
 
     def _log_truth(self, truth: Truth) -> None:
-        """What is really there: the ego, and the outlines of all other road users."""
+        """Log the truth: the ego, and the outlines of all other road users."""
         assert self._drive is not None
         vehicle, ego = self._drive.vehicle, truth.ego
         ahead_m = vehicle.rear_axle_to_centre_m
@@ -141,7 +141,7 @@ class RerunLog:
         self._stream.log(names.TRUE, _boxes(truth.objects, truth.ego_z_m, [names.TRUE_RGB] * len(truth.objects)))
 
     def _log_belief(self, result: StepResult, ground_z_m: float) -> None:
-        """What the stack tracks, expects and plans."""
+        """Log the stack's tracks, predictions and plan."""
         things = result.scene.objects
         tracks = _boxes(things, ground_z_m, [_colour(thing) for thing in things], [_label(thing) for thing in things])
         self._stream.log(names.TRACKS, tracks)
@@ -177,7 +177,7 @@ class RerunLog:
             self._stream.log(path, rr.Scalars([math.nan if value is None else float(value) for value in each]))
 
     def _log_states(self, topics: Topics) -> None:
-        """What limits the speed and how the stack drives, where that changes."""
+        """Log the constraint on the speed and the stack's state, each when it changes."""
         control, supervision = topics.get("/control", {}), topics.get("/supervision", {})
         if self._changes(names.CONSTRAINT, control.get("limited_by", "")):
             self._stream.log(names.CONSTRAINT, rr.StateChange(state=control["limited_by"]))
@@ -192,7 +192,7 @@ class RerunLog:
             self._stream.log(names.WORDS, rr.TextLog(f"late: {late}", level=rr.TextLogLevel.WARN))
 
     def _changes(self, what: str, now: str) -> bool:
-        """Whether `now` is another text than the last one, and not empty."""
+        """Whether the text `now` differs from the last one and is not empty."""
         before, self._said[what] = self._said.get(what, ""), now
         return bool(now) and now != before
 
@@ -238,7 +238,7 @@ def _boxes(
 
 
 def _trajectory(plan: Plan, z_m: float) -> rr.Points3D:
-    """Where the ego will be every half second; red where it brakes."""
+    """The planned positions of the ego every half second; red where it brakes."""
     planned = plan.trajectory
     points = [planned.at(float(time_s)) for time_s in np.arange(0.0, planned.time_s[-1], TRAJECTORY_EVERY_S)]
     colours = [names.BRAKING_RGB if point.accel_mps2 < BRAKING_MPS2 else names.PLAN_RGB for point in points]

@@ -65,7 +65,7 @@ def _hand_over(stream: rr.RecordingStream, window: Window | None) -> None:
     """Wait until the file is written, or until the window has everything."""
     try:
         stream.flush(timeout_sec=FLUSH_WAIT_S)
-    except RuntimeError as error:  # what Rerun raises for a lost connection and for a disk that is full
+    except RuntimeError as error:  # Rerun raises it for a lost connection and for a full disk
         if window is not None:
             window.check()
         raise AvStackError(f"Rerun: {' '.join(str(error).split())}") from None
@@ -131,11 +131,11 @@ def _free_port() -> int:
 class LiveView:
     """A viewer that streams a drive to Rerun, in a thread of its own: the newest step, at most ten a second.
 
-    `show` only keeps a reference. If showing fails, `say` is told once, and the drive goes on without it.
+    `show` only keeps a reference. If Rerun fails, `say` is called once, and the drive goes on without this viewer.
     """
 
     def __init__(self, stream: rr.RecordingStream, say: Say, check: Callable[[], None] = lambda: None) -> None:
-        """`check` raises an error where there is nothing more to show the drive to."""
+        """`check` raises an error if the window no longer exists."""
         self._stream, self._say, self._check = stream, say, check
         self._drive: ViewedDrive | None = None
         self._latest: DriveStep | None = None
