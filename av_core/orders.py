@@ -153,14 +153,14 @@ class QuietJunction:
 
 @dataclass(frozen=True, slots=True)
 class OncomingTraffic:
-    """Whether background traffic comes towards the ego from now on. What is there already drives on."""
+    """Whether oncoming background cars are spawned from now on; those that exist already drive on."""
 
     comes: bool
 
 
 @dataclass(frozen=True, slots=True)
 class FollowingTraffic:
-    """Whether background traffic comes behind the ego from now on. What is there already drives on."""
+    """Whether background cars are spawned behind the ego from now on; those that exist already drive on."""
 
     comes: bool
 

@@ -40,19 +40,22 @@ middle of it looks like one at 53 degrees.
 TRAINING = CaptureSpec("", 0, fov_deg=TRAINING_FOV_DEG, guests=36, guests_m=(10.0, 100.0), redraw_limits=True)
 """The pattern of a training episode.
 
-Its people stand up to the largest distance that counts, since those are the hard ones to detect.
+Its people stand up to the largest distance that counts, because distant people are the hardest to detect.
 """
 
 LOOKS_TRAINING = replace(
     TRAINING, scenes=4, shots=4, fov_deg=(60.0, 60.0, 53.13, 75.0, 90.0, 90.0, 30.0), large_vehicles=8, props=40
 )
-"""The same with what detectors confuse in other renderers: large vehicles close by, and props beside the road.
+"""As `TRAINING`, with objects that detectors confuse in other renderers: large vehicles close by, and roadside props.
 
 Its episodes are shorter, so that a data set of the same size has more looks.
 """
 
-DEFAULT_LOOK_SHARE, DESERTED_SHARE = 0.3, 0.125
-"""With looks, the fraction of episodes in the default look, and of those that show nearly empty roads."""
+DEFAULT_LOOK_SHARE = 0.3
+"""In a data set with looks, the fraction of episodes in the default look."""
+
+DESERTED_SHARE = 0.125
+"""In a data set with looks, the fraction of episodes with nearly empty roads."""
 
 ATTEMPTS = 3
 """Attempts at an episode: with many servers at once, two sometimes pick the same port."""
@@ -98,7 +101,7 @@ class DatasetSpec:
 
 
 def _deserted(episode: CaptureSpec) -> CaptureSpec:
-    """The episode with the cars that carry the cameras, as many others, and nobody else."""
+    """The episode with nearly empty roads: the cars that carry the cameras, as many other cars, and no people."""
     return replace(episode, vehicles=2 * episode.views, walkers=0, guests=0, large_vehicles=0)
 
 
@@ -165,7 +168,7 @@ def _plain(spec: DatasetSpec) -> dict[str, object]:
 
 
 def is_made(out: Path, split: str, episode: CaptureSpec) -> bool:
-    """Whether all pictures of the episode are there."""
+    """Whether all pictures of the episode have been written."""
     return _marker(out, split, episode).exists()
 
 

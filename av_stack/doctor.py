@@ -1,4 +1,4 @@
-"""Checks the machine (`av-stack doctor`): what a drive needs, whether it is there, and the command that helps."""
+"""Checks the machine (`av-stack doctor`): whether it has what a drive needs, and which command installs the rest."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 JOBS_WAITING_MAX = 64
-"""Default limit of waiting jobs: so many can be done within the time that an interrupted drive has to end."""
+"""Default limit of waiting jobs. They can all be done within the time that an interrupted drive has to end."""
 
 Job = Callable[[], object]
 

@@ -23,7 +23,7 @@ H264, JPEG = "h264", "jpeg"
 KEYFRAME_EVERY_PICTURES = 20
 """Number of pictures from one keyframe to the next, one second of a drive.
 
-To read one picture, at most so many have to be decoded, and a damaged picture affects at most so many."""
+It bounds the number of pictures that have to be decoded to read one, and the number that a damaged picture affects."""
 
 OPTIONS = {
     "preset": "ultrafast",

@@ -28,7 +28,7 @@ from av_stack.recording.schemas import MAP, TOPICS, schema_of
 from scenarios.judging.judge import Progress
 
 PLAN_EVERY_POINTS = 2
-"""Only every so-many-th pose of the plan is written."""
+"""Step between the poses of the plan that are written, in poses."""
 
 ROUNDING_STEPS = 1 << 10
 """Coordinates of lines, boxes and the plan are multiples of 1/1024 m, and so are the parts of their quaternions.

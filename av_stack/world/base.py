@@ -31,7 +31,7 @@ class World(Protocol):
 
     @property
     def map_text(self) -> str:
-        """The map's OpenDRIVE text, of which `lane_graph` was made."""
+        """The map's OpenDRIVE text, from which `lane_graph` was made."""
         ...
 
     @property

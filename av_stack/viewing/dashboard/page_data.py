@@ -22,7 +22,7 @@ ABOVE_PX = 480
 """Height of the view from above."""
 
 PLAN_EVERY_POINTS = 4
-"""Only every so-many-th point of the planned speed is sent."""
+"""Step between the points of the planned speed that are sent, in points."""
 
 TOPICS = ("/control", "/judge", "/confidence", "/supervision", "/stage_ms", "/sensors")
 """The topics whose whole messages the page gets. Of /truth it gets only the pose and the speed."""
