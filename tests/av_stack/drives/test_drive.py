@@ -58,8 +58,8 @@ def town_drive(folder: Path, timeout_s: float) -> Drive:
 
 @pytest.fixture(scope="module")
 def long_drive(tmp_path_factory: pytest.TempPathFactory) -> Drive:
-    """Twenty seconds."""
-    return town_drive(tmp_path_factory.mktemp("long"), 20.0)
+    """Forty seconds: time for the red light before the corner."""
+    return town_drive(tmp_path_factory.mktemp("long"), 40.0)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_ten_seconds_of_driving(short_drive: Drive) -> None:
     check_map(short_drive.recording, figures["route_length_m"])
 
 
-def test_twenty_seconds_of_town_traffic(long_drive: Drive) -> None:
+def test_forty_seconds_of_town_traffic(long_drive: Drive) -> None:
     """By the camera alone, round a corner at a crossroads: no infraction, in its lane, localized; recording, video and
     result hold every step, the lights among them."""
     figures = long_drive.figures
