@@ -69,9 +69,6 @@ _OUT_M, _TURNED_RAD = 0.5, 0.15
 _ROOM_MPS2 = (1.5, 3.0)
 """Braking for the sake of room behind an obstacle: for all of it, and for the least that the ego needs."""
 
-_SEEMS_MPS = 1.5
-"""Speed up to which an obstacle may seem to move."""
-
 _SCHEDULE_SLACK_MPS = 0.5
 """Largest excess of the ego's speed over the speed that the search planned for a pass."""
 
@@ -346,7 +343,7 @@ def _with_room_to_pass(
 
     leaders = [
         replace(one, origin_s_m=one.origin_s_m - shift_m(one))
-        if one.cause.object_id in ids and one.speed_mps < _SEEMS_MPS
+        if one.cause.kind is ConstraintKind.OBSTACLE and one.cause.object_id in ids
         else one
         for one in others.leaders
     ]
