@@ -69,6 +69,9 @@ _OUT_M, _TURNED_RAD = 0.5, 0.15
 _ROOM_MPS2 = (1.5, 3.0)
 """Braking for the sake of room behind an obstacle: for all of it, and for the least that the ego needs."""
 
+_SEEMS_MPS, _NEAR_TO_HALT_MPS = 1.5, 8.0
+"""Speed up to which an obstacle may seem to move; a faster ego than the second passes it without a stop, if it can."""
+
 _SCHEDULE_SLACK_MPS = 0.5
 """Largest excess of the ego's speed over the speed that the search planned for a pass."""
 
@@ -334,6 +337,11 @@ def _with_room_to_pass(
     ids = {str(number) for number in passed}
     gently_m, firmly_m = (ego.speed_mps**2 / (2.0 * brakes) for brakes in _ROOM_MPS2)
 
+    def gets_room(one: Leader) -> bool:
+        stands = one.cause.kind is ConstraintKind.OBSTACLE
+        seems_to_move = one.speed_mps < _SEEMS_MPS and ego.speed_mps < _NEAR_TO_HALT_MPS
+        return one.cause.object_id in ids and (stands or seems_to_move)
+
     def shift_m(one: Leader) -> float:
         if needs_all:
             return room_m - standstill_m
@@ -342,10 +350,7 @@ def _with_room_to_pass(
         return max(min(room_m - standstill_m, left_m - gently_m), least_m, 0.0)
 
     leaders = [
-        replace(one, origin_s_m=one.origin_s_m - shift_m(one))
-        if one.cause.kind is ConstraintKind.OBSTACLE and one.cause.object_id in ids
-        else one
-        for one in others.leaders
+        replace(one, origin_s_m=one.origin_s_m - shift_m(one)) if gets_room(one) else one for one in others.leaders
     ]
     return replace(others, leaders=leaders)
 

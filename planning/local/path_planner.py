@@ -77,6 +77,9 @@ the search may find one again at once.
 _STANDS_MPS = 0.3
 """Speed below which the ego may swing out around an obstacle close ahead."""
 
+_SEEMS_MPS = 1.0
+"""Speed up to which a vehicle that stands may seem to move."""
+
 _SLOWER_MPS = 1.5
 """The ego slows down if a plan, after one second, is slower than the ego by more than this."""
 
@@ -179,7 +182,7 @@ class LocalPlanner:
         if (reasons or pulls_out) and (ego.is_brisk or out_m > _OUT_M):
             others = with_followers_slowing(others, ego, self._body, out_m)
         road = RoadAhead(others, reasons, slow, top_speed, stop_s_m, pulls_out)
-        stands = frozenset(way.one.item.track_id for way in slow if way.one.item.speed_mps < _STANDS_MPS)
+        stands = frozenset(way.one.item.track_id for way in slow if way.one.item.speed_mps < _SEEMS_MPS)
         known = frozenset(way.one.item.track_id for way in reasons)
         wanted = reasons + [way for way in slow if way.one.item.track_id in (stands & standing.stood) - known]
         slack_mps = _SLOWER_MPS
