@@ -165,8 +165,8 @@ server with its default handling.
 - carla_garage `0f1cd25` (branch `leaderboard_2`) with its own `leaderboard`, `scenario_runner` and `team_code`; routes
   of `bench2drive220.xml`, Bench2Drive `7ec25d1`. The file has 24 routes in these four towns; seven have
   scenarios (`T_Junction`, `...EnterFlow`) that only Bench2Drive's own scenario_runner knows.
-- The stack is that of d3f65a28, in a git clone; since then it keeps less room behind an obstacle whose track moves.
-  PDM-Lite drove on the server of 9e3d3e0d, which behaves the same.
+- The stack is that of d3f65a28, in a git clone; since then only an ego below 8 m/s keeps room behind an obstacle
+  whose track moves. PDM-Lite drove on the server of 9e3d3e0d, which behaves the same.
 - Python 3.11, `carla==0.9.16`, py_trees 0.8.3, and CARLA's `agents` folder; numpy 1.23.5 and scipy 1.10.1 for PDM-Lite,
   numpy 2.4.6 for the stack. None of their code is changed. Python 3.9 removed `getchildren` from its ElementTree; a
   `sitecustomize.py` puts it back.
