@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -26,14 +27,32 @@ _ACCEL_MPS2, _BRISK_MPS2 = 2.5, 3.8
 _IN_LANE_M = 1.0
 """Offset up to which a lane change can be given up: beyond it, the ego is in the way of the driver behind."""
 
-_PATIENT, _IMPATIENT, _BEGUN = (1.5, 2.0, 0.4), (3.0, 1.2, 0.1), (3.5, 0.7, 0.05)
-"""What the ego demands, and leaves: the braking of the driver behind, and the gaps to both, as a distance and a headway
-of this driver. For an ego that has not waited, for one without any patience, and for one that has begun.
-"""
 
-_RESERVE, _RESERVE_M = np.array([0.0, 0.5, 0.05]), 1.0
-"""What a lane change that begins later has to leave in addition: a distance and a headway to both others, and a
-distance to what blocks the lane. So a small error does not close the gap."""
+class _Demands(NamedTuple):
+    """What a lane change asks of the driver behind, and the gaps that it leaves to both others.
+
+    `gap_m` is a distance, and `headway_s` a time of the driver behind; both together are the least gap.
+    """
+
+    braking_mps2: float
+    gap_m: float
+    headway_s: float
+
+
+_PATIENT = _Demands(braking_mps2=1.5, gap_m=2.0, headway_s=0.4)
+"""For an ego that has not waited."""
+
+_IMPATIENT = _Demands(braking_mps2=3.0, gap_m=1.2, headway_s=0.1)
+"""For an ego without any patience."""
+
+_BEGUN = _Demands(braking_mps2=3.5, gap_m=0.7, headway_s=0.05)
+"""For an ego that has begun its lane change."""
+
+_RESERVE = _Demands(braking_mps2=0.0, gap_m=0.5, headway_s=0.05)
+"""What a lane change that begins later has to leave in addition, so that a small error does not close the gap."""
+
+_RESERVE_M = 1.0
+"""The same as a distance to what blocks the lane."""
 
 _STANDS_MPS, _NEAR_M, _IMPATIENCE = 0.3, 7.0, 0.9
 """An ego that stands as near behind an obstacle as that, or that has waited, has no such gap: it gets out by a tighter
@@ -205,7 +224,7 @@ class LaneChanges:
         for case, gaps in sides:
             if any(self._rolled(case, ego, gap, demands, 0.0, 0.0) for gap in gaps[:_NOW_GAPS]):
                 return case.change
-        reserve = demands + _RESERVE
+        reserve = demands + np.array(_RESERVE)
         speeds_up_mps2 = _SPEEDS_UP_MPS2 if ego.speed_mps > _SLOW_MPS else (self._accel_mps2(ego), 0.0)
         for before_mps2, start_s in product(speeds_up_mps2, _STARTS_S):
             for case, gaps in sides:

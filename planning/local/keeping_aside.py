@@ -52,6 +52,9 @@ _ONCOMING_SURE_S, _MORE_COME_S = 0.2, 3.0
 """Time for which an oncoming vehicle has to be too near; and for which the ego stays aside after the last one: others
 may follow it."""
 
+_ASIDE_M, _ASIDE_S = 20.0, 3.0
+"""The ego keeps aside from oncoming vehicles for this distance plus its way in this time."""
+
 _RAMP_S, _RAMP_MIN_M = 2.0, 12.0
 """The ego moves aside over this time, and over at least this distance."""
 
@@ -102,14 +105,12 @@ class OncomingTooNear:
         return self._gap_m
 
 
-def offsets_from_oncoming(
-    s_m: Float, gap_m: float, ego: EgoOnRoad, layout: RoadLayout, body: Body, until_s_m: float
-) -> Float:
+def offsets_from_oncoming(s_m: Float, gap_m: float, ego: EgoOnRoad, layout: RoadLayout, body: Body) -> Float:
     """Offsets, m to the left, at all points of a route, arc lengths (N,), that keep the ego away from oncoming ones.
 
     They are on the left of the ego, at `gap_m` from one in the middle of its lane. `layout` belongs to these points.
-    The ego is aside from where it is now to `until_s_m`.
     """
+    until_s_m = ego.s_m + _ASIDE_M + _ASIDE_S * ego.speed_mps
     rows = slice(*np.searchsorted(s_m, [ego.s_m - body.rear_m, until_s_m]).tolist())
     room_m = float((-layout.right_m[rows]).min(initial=np.inf)) - 0.5 * body.width_m - _EDGE_M
     aside_m = min(_ONCOMING_M - gap_m, _MOST_M, room_m)

@@ -101,9 +101,6 @@ soon behind it: it may wait there."""
 _ASIDE_NOISE_M = 0.15
 """The path beside vehicles that stand changes only if their places change by more than this."""
 
-_ASIDE_M, _ASIDE_S = 20.0, 3.0
-"""The ego keeps aside from oncoming vehicles for this distance plus its way in this time."""
-
 _GETS_BY_M = 0.35
 """How far the ego moves aside within its lane, less the distance that it keeps."""
 
@@ -252,8 +249,7 @@ class LocalPlanner:
         s_m = self._route.s_m
         wanted_m = offsets_aside(s_m, beside, start.speed_mps, self._layout, self._body)
         if oncoming_m is not None:
-            until_s_m = start.s_m + _ASIDE_M + _ASIDE_S * start.speed_mps
-            wanted_m += offsets_from_oncoming(s_m, oncoming_m, start, self._layout, self._body, until_s_m)
+            wanted_m += offsets_from_oncoming(s_m, oncoming_m, start, self._layout, self._body)
         ahead = slice(self._route.row_at(start.s_m), rows.stop)
         if np.abs(wanted_m[ahead] - before_m[ahead]).max() > _ASIDE_NOISE_M:
             profile.lead_along_if_gentle(wanted_m, start, rows)
