@@ -47,8 +47,9 @@ _STOPPING_MPS2, _OVER_LINE_M, _CREEPING_MPS = 6.0, 1.0, 2.0
 is slower than the last can stop anywhere."""
 
 _LEAVING_MPS, _NEAR_M = 0.6, 25.0
-"""Sideways speed from which a vehicle may be leaving its lane; and the distance from the ego beyond which this has to
-be more than an error of its track may be. There is no time to wait for a better track of a nearer one."""
+"""Sideways speed from which a vehicle may be leaving its lane; and the distance from the ego beyond which the error of
+its track has to be smaller than what exceeds this speed. There is no time to wait for a better track of a nearer one.
+"""
 
 
 class Predictor:
@@ -127,8 +128,8 @@ class Predictor:
     def _leaves_lane(self, item: TrackedObject, match: LaneMatch, is_near: bool) -> bool:
         """Whether a vehicle moves sideways on its lane.
 
-        If it is not near, that has to be more than one standard deviation of its track explains. In a bend, an error
-        along the lane counts as well, because the lane has another direction there.
+        If the vehicle is not near, one standard deviation of its sideways speed is subtracted first. In a bend, the
+        error along the lane adds to it, because the lane has another direction there.
         """
         sideways_mps = item.speed_mps * abs(float(np.sin(match.heading_rad)))
         if is_near or item.covariance is None or sideways_mps <= _LEAVING_MPS:
