@@ -46,7 +46,12 @@ def command_line() -> Any:
 
 
 def parsed(words: list[str]) -> Any:
-    """The context of the command that these words run, which is not run. Raises TyperException for wrong ones."""
+    """The context of the command that these words run, which is not run. Raises TyperException for wrong ones.
+
+    The options that install or show the completion would be carried out by the parser, and write to the user's shell.
+    """
+    if words[:1] in (["--install-completion"], ["--show-completion"]):
+        raise typer.Exit
     context = command_line().make_context("av-stack", list(words))
     while hasattr(context.command, "resolve_command"):
         name, command, rest = context.command.resolve_command(context, [*context._protected_args, *context.args])
