@@ -156,13 +156,13 @@ def _explain_value(error: ErrorDetails) -> str:
         return f"{shown} is not {_EXPECTED[kind]}"
     if kind in _BOUNDS:
         name, words = _BOUNDS[kind]
-        return f"{shown} is not allowed; needed is {words} {context[name]}"
+        return f"{shown} is not allowed; expected {words} {context[name]}"
     if kind in ("too_long", "too_short"):
         least, most = context.get("min_length"), context.get("max_length")
         needed = f"at least {least}" if least is not None else f"at most {most}"
-        return f"{context['actual_length']} entries are not allowed; needed are {needed}"
+        return f"{context['actual_length']} entries are not allowed; expected {needed}"
     if kind in ("string_too_short", "string_too_long"):
-        return f"{shown} is not allowed; needed is text of 1 to {context.get('max_length', 100)} characters"
+        return f"{shown} is not allowed; expected text of 1 to {context.get('max_length', 100)} characters"
     if kind == "value_error":
         return f"{shown}: {context['error']}"
     return f"{shown} is not allowed: {error['msg']}"

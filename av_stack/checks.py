@@ -24,7 +24,7 @@ def parse_address(server: str | None) -> Address | None:
     is_port = port.isascii() and port.isdecimal() and len(port) <= 5 and 0 < int(port) <= PORT_MAX
     if not host or len(host) > HOST_MAX_CHARS or not host.isprintable() or " " in host or "/" in host or not is_port:
         raise ConfigError(
-            f"--server {server!r:.80}: needed is HOST:PORT with a port from 1 to {PORT_MAX}, for example 127.0.0.1:2000"
+            f"--server {server!r:.80}: expected HOST:PORT with a port from 1 to {PORT_MAX}, for example 127.0.0.1:2000"
         )
     return Address(host, int(port))
 
@@ -62,7 +62,7 @@ def check_out_folder(out: Path | None, option: str = "--out") -> None:
     if out is None:
         return
     if str(out) in ("", "."):
-        raise ConfigError(f"{option}: the name of the folder is empty; needed is a folder, for example out")
+        raise ConfigError(f"{option}: the name of the folder is empty; expected a folder, for example out")
     for folder in (out, *out.parents):
         if folder.is_dir():
             if not os.access(folder, os.W_OK | os.X_OK):
@@ -70,7 +70,7 @@ def check_out_folder(out: Path | None, option: str = "--out") -> None:
             return
         if folder.exists() or folder.is_symlink():
             what = "not a folder" if folder == out else f"{folder} is not a folder"
-            raise ConfigError(f"{option} {out}: {what}; needed is a folder, which is made where it is missing")
+            raise ConfigError(f"{option} {out}: {what}; expected a folder, which is made where it is missing")
 
 
 def check_weights(weights: Path | None, option: str = "--weights") -> None:
@@ -85,4 +85,4 @@ def check_weights(weights: Path | None, option: str = "--weights") -> None:
     except zipfile.BadZipFile:
         is_checkpoint = False
     if not is_checkpoint:
-        raise ConfigError(f"{option} {weights}: not a PyTorch checkpoint; needed is a .pt that `av-stack train` wrote")
+        raise ConfigError(f"{option} {weights}: not a PyTorch checkpoint; expected a .pt that `av-stack train` wrote")

@@ -67,7 +67,7 @@ def check_wheel() -> Finding:
     except metadata.PackageNotFoundError:
         return Finding("wheel", False, "the carla package is not installed", SETUP)
     if version != CARLA_VERSION:
-        return Finding("wheel", False, f"carla {version}; needed is {CARLA_VERSION}", SETUP)
+        return Finding("wheel", False, f"carla {version}; expected {CARLA_VERSION}", SETUP)
     done = subprocess.run([sys.executable, "-c", "import carla"], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         return Finding("wheel", False, f"carla {version} cannot be imported: {_last_line(done.stderr)}", SETUP)

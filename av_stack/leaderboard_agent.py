@@ -56,9 +56,7 @@ class AvStackAgent(AutonomousAgent):  # type: ignore[misc]  # the evaluator is n
         name = path_to_conf_file or Track.SENSORS.value
         names = [track.value for track in Track]
         if name not in names:
-            raise ConfigError(
-                f"--agent-config {name!r:.80}: needed is the name of the track, one of {', '.join(names)}"
-            )
+            raise ConfigError(f"--agent-config {name!r:.80}: expected the name of the track, one of {', '.join(names)}")
         self.track = Track(name)
         self._with_map = name.startswith(Track.MAP.value)  # MAP_QUALIFIER differs only in the number of sensors
         self._device, why = resolve_device("auto", has_weights=True)

@@ -48,10 +48,10 @@ class Expectations(Strict):
             if figures[key] > getattr(self, key):
                 found.append(f"{figures[key]} {words}")
         if self.score is not None and figures["driving_score"] < self.score:
-            found.append(f"score {figures['driving_score']:.1f}, needed are {self.score:g}")
+            found.append(f"score {figures['driving_score']:.1f}, expected {self.score:g}")
         fastest_mps = figures["fastest_1000_m_mps"] or 0.0
         if self.fastest_1000_m_mps is not None and fastest_mps < self.fastest_1000_m_mps:
-            found.append(f"fastest 1000 m at {fastest_mps:.1f} m/s, needed are {self.fastest_1000_m_mps:g}")
+            found.append(f"fastest 1000 m at {fastest_mps:.1f} m/s, expected {self.fastest_1000_m_mps:g}")
         if self.time_s is not None and figures["time_s"] > self.time_s:
             found.append(f"took {figures['time_s']:.0f} s, allowed are {self.time_s:g}")
         found += [

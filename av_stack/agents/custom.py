@@ -78,14 +78,14 @@ def load_class(name: str) -> type[Any]:
         raise AgentError(f"agent {name}: {module_name} has no class {class_name}; it has {', '.join(names) or 'none'}")
     for method in ("setup", "step"):
         if not callable(getattr(kind, method, None)):
-            raise AgentError(f"agent {name}: the class has no method {method}; needed are setup and step")
+            raise AgentError(f"agent {name}: the class has no method {method}; expected setup and step")
     return kind
 
 
 def checked(name: str, command: Any) -> ControlCommand:
     """`command`, if it is valid. Raises AgentError for another type, a value that is no number, or one out of range."""
     if not isinstance(command, ControlCommand):
-        raise AgentError(f"agent {name}: a step returned {type(command).__name__}; needed is a ControlCommand")
+        raise AgentError(f"agent {name}: a step returned {type(command).__name__}; expected a ControlCommand")
     for key, (low, high) in LIMITS.items():
         value = getattr(command, key)
         try:
@@ -93,5 +93,5 @@ def checked(name: str, command: Any) -> ControlCommand:
         except (TypeError, ValueError):
             number = math.nan
         if not low - TOLERANCE <= number <= high + TOLERANCE:
-            raise AgentError(f"agent {name}: a step returned {key} {value!r:.40}; needed is {low:g} to {high:g}")
+            raise AgentError(f"agent {name}: a step returned {key} {value!r:.40}; expected {low:g} to {high:g}")
     return command

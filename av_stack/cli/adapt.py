@@ -45,7 +45,7 @@ def adapt_command(
     check_known("--size", [size], ("n", "s"))
     check_known("--device", [device], DEVICES)
     if not 0.0 < hours < 1e6:
-        raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
+        raise ConfigError(f"--hours {hours}: expected a number of hours above 0")
     check_out_folder(out)
     if find_spec("ultralytics") is None:
         raise ConfigError(f"ultralytics is not installed; {install_hint('train')}")

@@ -43,5 +43,5 @@ def _parse_goal(goal: str | None) -> tuple[float, float] | None:
     try:
         x, y = (float(part) for part in goal.split(","))
     except ValueError:
-        raise ConfigError(f"--goal {goal!r:.40}: needed is X,Y in metres, for example 102.5,-33") from None
+        raise ConfigError(f"--goal {goal!r:.40}: expected X,Y in metres, for example 102.5,-33") from None
     return x, y

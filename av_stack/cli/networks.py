@@ -100,7 +100,7 @@ def quantize_command(
     check_out_folder(out)
     paths = sorted((data / "images" / "train").glob("*.jpg"))
     if len(paths) < pictures:
-        raise ConfigError(f"{data}: {len(paths)} pictures in images/train; needed are {pictures}, or fewer --pictures")
+        raise ConfigError(f"{data}: {len(paths)} pictures in images/train; expected {pictures}, or fewer --pictures")
     with importing():
         from perception.networks.detector_quantization import QuantizationSpec, quantize_detector
 
@@ -173,7 +173,7 @@ def prune_command(
 def _size(text: str) -> tuple[int, int]:
     parts = text.split("x")
     if len(parts) != 2 or not all(part.isdecimal() and 32 <= int(part) <= 4096 for part in parts):
-        raise ConfigError(f"--size {text}: needed are width and height of 32 to 4096 px, such as 640x384")
+        raise ConfigError(f"--size {text}: expected width and height of 32 to 4096 px, such as 640x384")
     return int(parts[0]), int(parts[1])
 
 

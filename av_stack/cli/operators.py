@@ -69,7 +69,7 @@ def _say(text: str) -> None:
 def _sizes(shape: str) -> tuple[int, int]:
     match = re.fullmatch(r"([1-9]\d*)x([1-9]\d*)", shape)
     if match is None:
-        raise ConfigError(f"--shape {shape!r:.80}: needed is ROWSxCOLUMNS, such as 4096x1024")
+        raise ConfigError(f"--shape {shape!r:.80}: expected ROWSxCOLUMNS, such as 4096x1024")
     return int(match[1]), int(match[2])
 
 

@@ -52,7 +52,7 @@ def roofline_command(
     if layers is not None:
         record = _json(layers)
         if not record.get("rows") or "window" not in record["rows"][0]:
-            raise ConfigError(f"{layers}: no windows; needed is a file of `python -m benchmarks.gpu.convolutions`")
+            raise ConfigError(f"{layers}: no windows; expected a file of `python -m benchmarks.gpu.convolutions`")
         if record["gpu"] != roof.gpu:
             roof = roof_with_copy(roof, _bench(layers_copy, record["gpu"], layers))
         points = layer_points(record)
@@ -83,7 +83,7 @@ def _bench(file: Path | None, gpu: str, layers: Path) -> dict[str, Any]:
         raise ConfigError(f"{layers} is of {gpu}: name a file of `python -m benchmarks.gpu` there by --layers-copy")
     found = _json(file)
     if "copy_bytes_per_s" not in found or found["machine"]["gpu"] != gpu:
-        raise ConfigError(f"{file}: no copy by {gpu}; needed is a file of `python -m benchmarks.gpu`")
+        raise ConfigError(f"{file}: no copy by {gpu}; expected a file of `python -m benchmarks.gpu`")
     return found
 
 
@@ -96,7 +96,7 @@ def _read(file: Path) -> dict[str, Any]:
     is_of_convolutions = _is_of_convolutions(run)
     missing = [key for key in ("machine", "copy", "rows") if not run.get(key)]
     if missing and not (is_of_convolutions and missing == ["copy"]):
-        raise ConfigError(f"{file}: no {', '.join(missing)}; needed is a file of `python -m benchmarks.gpu.library`")
+        raise ConfigError(f"{file}: no {', '.join(missing)}; expected a file of `python -m benchmarks.gpu.library`")
     known = {ladder.name for ladder in LADDERS}
     strange = sorted({str(row.get("operator")) for row in run["rows"]} - known)
     if strange and not is_of_convolutions:

@@ -26,12 +26,12 @@ def calibrate_command(
     is_board = all(part.isascii() and part.isdecimal() and 3 <= int(part[:9]) <= 100 for part in (columns, rows))
     if not is_board:
         raise ConfigError(
-            f"--board {board!r:.40}: needed is COLUMNSxROWS of inner corners, each from 3 to 100, for example 9x6"
+            f"--board {board!r:.40}: expected COLUMNSxROWS of inner corners, each from 3 to 100, for example 9x6"
         )
     if not pictures.is_dir():
         raise ConfigError(f"{pictures}: no such folder")
     if out.is_dir() or str(out) == ".":
-        raise ConfigError(f"--out {out}: is a folder; needed is a file, for example out/lens.yaml")
+        raise ConfigError(f"--out {out}: is a folder; expected a file, for example out/lens.yaml")
     check_out_folder(out.parent if out.parent != Path(".") else None)
     with importing():
         from av_stack.calibration import calibrate_folder, write_lens

@@ -33,7 +33,7 @@ def tune_command(
     address = parse_address(server)
     check_known("--handling", [handling], HANDLINGS)
     if out.suffix not in (".yaml", ".yml") or out.is_dir():
-        raise ConfigError(f"--out {out}: needed is a file that ends in .yaml, for example out/tune.yaml")
+        raise ConfigError(f"--out {out}: expected a file that ends in .yaml, for example out/tune.yaml")
     check_out_folder(out.parent if out.parent != Path(".") else None)
     with importing():
         from av_stack.server_process import ServerProcess

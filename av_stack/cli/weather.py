@@ -64,7 +64,7 @@ def weather_command(
     The exit status is 1 when a run crashes or does not start.
     """
     if bool(sweep) == (until_failure is not None):
-        raise ConfigError("needed is either --sweep or --until-failure, for example --sweep fog_density=0:100:10")
+        raise ConfigError("expected either --sweep or --until-failure, for example --sweep fog_density=0:100:10")
     search = parse_search(until_failure) if until_failure is not None else None
     check_maps_folder(maps)
     check_out_folder(out)
@@ -117,7 +117,7 @@ def _scenarios(name: str) -> Sequence[Scenario]:
         return [load_scenario(name)]
     if SUITES[name].route_files:
         raise ConfigError(
-            f"suite {name} has Leaderboard routes, which bring weathers of their own; needed are scenarios"
+            f"suite {name} has Leaderboard routes, which bring weathers of their own; expected scenarios"
         )
     return SUITES[name].scenarios
 

@@ -13,7 +13,7 @@ MCAP_SUFFIX, MCAP_MAGIC = ".mcap", b"\x89MCAP0\r\n"
 PICTURE_SUFFIXES = (".jpg", ".jpeg", ".png", ".bmp")
 CARLA_MAGIC = b"CARLA_RECORDER"
 OTHER_BAGS = {
-    b"SQLite format 3": "a ROS 2 bag in SQLite; needed is MCAP: rosbags-convert --src BAG --dst NEW --dst-storage mcap",
+    b"SQLite format 3": "a ROS 2 bag in SQLite; expected MCAP: rosbags-convert --src BAG --dst NEW --dst-storage mcap",
     b"\x28\xb5\x2f\xfd": "compressed as a whole; unpack it first: zstd -d FILE",
 }
 """Formats of ROS 2 bags that cannot be read, by their first bytes; the text says how to convert them."""

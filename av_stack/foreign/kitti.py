@@ -176,7 +176,7 @@ def _numbers(file: Path) -> Float:
     except (OSError, ValueError):
         numbers = np.zeros(0)
     if len(numbers) != COUNT or not np.isfinite(numbers[: ACCEL.stop]).all():
-        raise ConfigError(f"{file}: needed are {COUNT} numbers")
+        raise ConfigError(f"{file}: expected {COUNT} numbers")
     return numbers
 
 

@@ -50,11 +50,11 @@ class LensFile(Strict):
     @model_validator(mode="after")
     def _check(self) -> LensFile:
         if self.fov_x_deg is not None and self.focal_px is not None:
-            raise ValueError("fov_x_deg and focal_px say the same: needed is one of them")
+            raise ValueError("fov_x_deg and focal_px say the same: give only one of them")
         if self.has_lens and (self.width_px is None or self.height_px is None):
             raise ValueError("fov_x_deg and focal_px hold for one picture size: width_px and height_px are missing")
         if self.focal_px is not None and not min(self.focal_px) > 0.0:
-            raise ValueError("focal_px: needed is more than 0")
+            raise ValueError("focal_px: expected more than 0")
         return self
 
     @property

@@ -61,7 +61,7 @@ def check_can_be_driven_again(drive: RecordedDrive, frame: int) -> None:
 def check_out_is_elsewhere(drive: RecordedDrive, out: Path) -> None:
     """Raise ConfigError where the files of the new drive would replace the recorded ones."""
     if out.resolve() == drive.path.resolve().parent:
-        raise ConfigError(f"--out {out}: the recorded drive is there; needed is another folder")
+        raise ConfigError(f"--out {out}: the recorded drive is there; expected another folder")
 
 
 def check_weather_is_constant(drive: RecordedDrive) -> None:

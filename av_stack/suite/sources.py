@@ -54,7 +54,7 @@ def folder_jobs(folder: Path, options: Options) -> list[Job]:
     """One job for each YAML file of a folder. A file that cannot be read becomes a job with a `refusal`."""
     paths = sorted(path for path in folder.iterdir() if path.suffix in (".yaml", ".yml"))
     if not paths:
-        raise ConfigError(f"{folder}: no scenario; needed is one .yaml file or more")
+        raise ConfigError(f"{folder}: no scenario; expected one .yaml file or more")
     jobs = []
     for path in paths:
         try:

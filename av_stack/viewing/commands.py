@@ -43,7 +43,7 @@ def view_command(
         raise ConfigError(f"{drive}: {kind.value}; av-stack view shows recordings of av-stack run")
     if save is not None:
         if save.is_dir():
-            raise ConfigError(f"--save {save}: is a folder; needed is a file, for example drive.rrd")
+            raise ConfigError(f"--save {save}: is a folder; expected a file, for example drive.rrd")
         check_out_folder(save.parent if save.parent != Path(".") else None, "the file's folder")
         save.parent.mkdir(parents=True, exist_ok=True)
     with importing():

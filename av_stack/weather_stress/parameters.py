@@ -85,7 +85,7 @@ def parse_sweep(text: str, presets: Sequence[str]) -> Axis:
     option = f"--sweep {text!r:.80}"
     name, equals, values = (part.strip() for part in text.partition("="))
     if not equals:
-        raise ConfigError(f"{option}: needed is PARAMETER=FROM:TO:STEP, for example fog_density=0:100:10")
+        raise ConfigError(f"{option}: expected PARAMETER=FROM:TO:STEP, for example fog_density=0:100:10")
     if name == PRESET:
         return Axis(name, _presets(option, values, presets))
     check_parameter(option, name, [*PARAMETERS, PRESET])
@@ -117,11 +117,11 @@ def parse_search(text: str) -> Search:
         return Search(name, *search)
     ends = [_number(option, part) for part in values.split(":")]
     if len(ends) != 2:
-        raise ConfigError(f"{option}: needed is PARAMETER=LOW:HIGH, for example fog_density=0:80")
+        raise ConfigError(f"{option}: expected PARAMETER=LOW:HIGH, for example fog_density=0:80")
     for end in ends:
         check_range(option, name, end)
     if ends[0] == ends[1]:
-        raise ConfigError(f"{option}: the range is empty; needed are two different values")
+        raise ConfigError(f"{option}: the range is empty; expected two different values")
     return Search(name, ends[0], ends[1])
 
 
@@ -143,7 +143,7 @@ def check_range(option: str, name: str, value: float) -> None:
 def _presets(option: str, text: str, presets: Sequence[str]) -> tuple[str, ...]:
     names = tuple(presets) if text == ALL else tuple(name.strip() for name in text.split(",") if name.strip())
     if not names:
-        raise ConfigError(f"{option}: no preset; needed is {PRESET}={ALL}, or names of presets with commas between")
+        raise ConfigError(f"{option}: no preset; expected {PRESET}={ALL}, or names of presets with commas between")
     for name in names:
         if name not in presets:
             raise ConfigError(f"{option}: unknown preset {name!r:.40}{did_you_mean(name, presets)}; there are "
@@ -155,7 +155,7 @@ def _steps(option: str, text: str) -> list[float]:
     """The values of FROM:TO:STEP, with both ends; TO is left out where no whole number of steps leads to it."""
     parts = [_number(option, part) for part in text.split(":")]
     if len(parts) != 3:
-        raise ConfigError(f"{option}: needed is FROM:TO:STEP, for example 0:100:10")
+        raise ConfigError(f"{option}: expected FROM:TO:STEP, for example 0:100:10")
     first, last, step = parts
     if step == 0.0:
         raise ConfigError(f"{option}: the step is 0")

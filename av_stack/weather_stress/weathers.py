@@ -66,11 +66,11 @@ def units(scenarios: Sequence[Scenario], seeds: int) -> list[Unit]:
 def check_can_be_paired(scenario: Scenario) -> None:
     """Raise ConfigError if a drive of the scenario cannot be repeated in another weather."""
     if len(scenario.weather_keyframes) > 1:
-        raise ConfigError(f"{scenario.name}: its own weather changes along the route; needed is one weather throughout")
+        raise ConfigError(f"{scenario.name}: its own weather changes along the route; expected one weather throughout")
     if scenario.handling != "carla":
         raise ConfigError(
             f"{scenario.name}: with handling: {scenario.handling} the weather changes the grip of the tyres, so that "
-            "the drives in two weathers are not the same; needed is handling: carla"
+            "the drives in two weathers are not the same; expected handling: carla"
         )
 
 

@@ -59,7 +59,7 @@ class OpenVinoNetwork:
         self._tensor = openvino().Tensor
         self._model = _compiled(source.model, options)
         if list(self._model.output(0).shape)[2:] != [6]:
-            raise ConfigError(f"{source.model} has no one-to-one head: needed are weights of YOLO26")
+            raise ConfigError(f"{source.model} has no one-to-one head: expected weights of YOLO26")
         self._request = self._model.create_infer_request()
 
     def with_own_request(self) -> OpenVinoNetwork:
@@ -152,7 +152,7 @@ class TorchNetwork:
         self._model.to(self.device, self.dtype)
         head = self._model.model[-1]
         if not getattr(head, "end2end", False):
-            raise ConfigError(f"weights {weights} have no one-to-one head: needed are weights of YOLO26")
+            raise ConfigError(f"weights {weights} have no one-to-one head: expected weights of YOLO26")
         self.takes_packed = self.device.type == "cuda" and _optimize_yolo(self._model)
         """Whether `rows` also takes the packed pictures of `cuda_ops.preprocess`, which need no copy."""
         with torch.inference_mode():

@@ -30,7 +30,7 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
     Raises ConfigError where there are too few of them or NNCF is not installed.
     """
     if len(pictures) < PICTURES:
-        raise ConfigError(f"{len(pictures)} pictures: needed are {PICTURES} to measure the network's ranges on")
+        raise ConfigError(f"{len(pictures)} pictures: expected {PICTURES} to measure the network's ranges on")
     ov = openvino()  # before nncf imports it, which would send usage reports
     try:
         import nncf

@@ -131,7 +131,7 @@ def join_samples(parts: Sequence[Samples]) -> Samples:
 def parts_of(bgr: NDArray[np.uint8]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The whole picture of the camera, small, and its middle part at full size. Raises ValueError for another size."""
     if bgr.shape != (*reversed(CAMERA_PX), 3):
-        raise ValueError(f"the picture has the shape {bgr.shape}; needed is {CAMERA_PX[0]}x{CAMERA_PX[1]}")
+        raise ValueError(f"the picture has the shape {bgr.shape}; expected {CAMERA_PX[0]}x{CAMERA_PX[1]}")
     whole = cv2.resize(bgr, (WIDTH_PX, HEIGHT_PX), interpolation=cv2.INTER_AREA)
     far = bgr[FAR_TOP_PX : FAR_TOP_PX + FAR_HEIGHT_PX, FAR_LEFT_PX : FAR_LEFT_PX + FAR_WIDTH_PX]
     return np.asarray(whole, np.uint8), far

@@ -65,7 +65,7 @@ def calibrate(boards: Sequence[Float], columns: int, rows: int, width_px: int, h
     Raises ConfigError where fewer than `PICTURES_MIN` boards are given: one view does not determine the lens.
     """
     if len(boards) < PICTURES_MIN:
-        raise ConfigError(f"{len(boards)} pictures show the whole chessboard; needed are at least {PICTURES_MIN}")
+        raise ConfigError(f"{len(boards)} pictures show the whole chessboard; expected at least {PICTURES_MIN}")
     lens, errors = _fit(boards, columns, rows, (width_px, height_px))
     good = errors <= OUTLIER_FACTOR * np.median(errors)
     if good.all() or good.sum() < PICTURES_MIN:

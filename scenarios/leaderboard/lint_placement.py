@@ -45,7 +45,7 @@ def _parking_exits(route: LeaderboardRoute) -> Iterator[Problem]:
             if away_m > TRIGGER_DISTANCE_M:
                 yield Problem(
                     scenario.trigger.line,
-                    f"the trigger of ParkingExit is {away_m:.1f} m from the first waypoint; needed are at most "
+                    f"the trigger of ParkingExit is {away_m:.1f} m from the first waypoint; expected at most "
                     f"{TRIGGER_DISTANCE_M:g} m, because the ego starts there",
                 )
 
@@ -90,7 +90,7 @@ def _yaw_in_radians(route: LeaderboardRoute) -> Iterator[Problem]:
     if as_radians <= _RADIANS_FIT_DEG and as_degrees >= _DEGREES_MISS_DEG:
         yield Problem(
             triggers[0].line,
-            f"yaw {triggers[0].yaw_deg:g} and all others of this route are in radians, as it seems; needed are degrees",
+            f"yaw {triggers[0].yaw_deg:g} and all others of this route are in radians, as it seems; expected degrees",
         )
 
 

@@ -20,7 +20,7 @@ def scenario_problems(scenario: ScenarioInstance) -> Iterator[Problem]:
     if abs(scenario.trigger.yaw_deg) > YAW_MAX_DEG:
         yield Problem(
             scenario.trigger.line,
-            f"yaw {scenario.trigger.yaw_deg:g} is not allowed; needed is {-YAW_MAX_DEG:g} to {YAW_MAX_DEG:g} degrees",
+            f"yaw {scenario.trigger.yaw_deg:g} is not allowed; expected {-YAW_MAX_DEG:g} to {YAW_MAX_DEG:g} degrees",
         )
     kind = TYPES.get(scenario.type)
     if kind is None:
@@ -45,7 +45,7 @@ def scenario_problems(scenario: ScenarioInstance) -> Iterator[Problem]:
             yield Problem(
                 scenario.line,
                 f"{kind.name} needs the parameter {parameter.name}, without which the official code skips it; "
-                f"needed is {parameter.pattern}",
+                f"expected {parameter.pattern}",
             )
 
 
@@ -63,7 +63,7 @@ def _explain_value(given: ParameterValue, parameter: Parameter, kind: ScenarioTy
     if isinstance(value, str):
         if parameter.words and value not in parameter.words:
             hint = did_you_mean(value, parameter.words)
-            yield f"{name}: {shortened(value)} is not allowed{hint}; needed is one of {parameter.allowed_text}"
+            yield f"{name}: {shortened(value)} is not allowed{hint}; expected one of {parameter.allowed_text}"
     elif isinstance(value, Location):
         if value.yaw_deg is not None:
             yield f"{name}: yaw has no effect; read are x, y, z"
@@ -71,7 +71,7 @@ def _explain_value(given: ParameterValue, parameter: Parameter, kind: ScenarioTy
         for attribute, end in (("from", value.low), ("to", value.high)):
             yield from _explain_number(f"{name}: {attribute}=", end, parameter)
         if value.low > value.high:
-            yield f"{name}: from {value.low:g} is larger than to {value.high:g}; needed is from <= to"
+            yield f"{name}: from {value.low:g} is larger than to {value.high:g}; expected from <= to"
     else:
         yield from _explain_number(f"{name}: ", value, parameter)
 
@@ -85,4 +85,4 @@ def _explain_number(start: str, value: float, parameter: Parameter) -> Iterator[
         other, factor = _OTHER_UNIT[parameter.unit]
         if low <= value * factor <= high:
             hint = f" (if {value:g} {other} is meant: {value * factor:.3g} {parameter.unit})"
-    yield f"{start}{value:g} {parameter.unit} is not plausible{hint}; needed is {parameter.allowed_text}"
+    yield f"{start}{value:g} {parameter.unit} is not plausible{hint}; expected {parameter.allowed_text}"

@@ -12,7 +12,7 @@ def weather_problems(keyframes: Sequence[WeatherKeyframe]) -> Iterator[Problem]:
     for number, keyframe in enumerate(keyframes):
         percentage, line = keyframe.route_percentage, keyframe.line
         if not 0.0 <= percentage <= 100.0:
-            yield Problem(line, f"route_percentage {percentage:g} is not allowed; needed is 0 to 100")
+            yield Problem(line, f"route_percentage {percentage:g} is not allowed; expected 0 to 100")
         if number and percentage < keyframes[number - 1].route_percentage:
             yield Problem(line, f"route_percentage {percentage:g} is out of order; it is sorted before the row above")
         yield from _value_problems(keyframe, is_interpolated=len(keyframes) > 1)
@@ -24,7 +24,7 @@ def _value_problems(keyframe: WeatherKeyframe, *, is_interpolated: bool) -> Iter
     for name, (low, high) in WEATHER_RANGES.items():
         value = getattr(keyframe.weather, name)
         if not low <= value <= high:
-            yield Problem(keyframe.line, f"{name} {value:g} is not allowed; needed is {low:g} to {high:g}")
+            yield Problem(keyframe.line, f"{name} {value:g} is not allowed; expected {low:g} to {high:g}")
     if is_interpolated:
         for name in NOT_INTERPOLATED:
             if getattr(keyframe.weather, name):

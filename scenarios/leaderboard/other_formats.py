@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scenarios.leaderboard.xml_elements import Element, XmlError
 
-NEEDED = "needed is a Leaderboard 2 route file, whose root element is <routes>"
+NEEDED = "expected a Leaderboard 2 route file, whose root element is <routes>"
 
 _BY_ROOT = {
     "OpenSCENARIO": "an OpenSCENARIO 1 scenario (.xosc)",
@@ -36,7 +36,7 @@ def refuse_other_formats(data: bytes, root: Element | None = None) -> None:
     for route in root.children:
         if any(child.tag == "waypoint" for child in route.children):
             raise XmlError(
-                "this is a Leaderboard 1 route, with <waypoint> in <route>; needed is a Leaderboard 2 route, with "
+                "this is a Leaderboard 1 route, with <waypoint> in <route>; expected a Leaderboard 2 route, with "
                 "<position> in <waypoints>",
                 route.line,
             )

@@ -83,7 +83,7 @@ class _Reader:
     def file(self, root: Element) -> RouteFile:
         routes = self._each(root, "route", self._route)
         if not _count(root, "route"):
-            self._problem(root, "<routes> has no <route>; needed is one or more")
+            self._problem(root, "<routes> has no <route>; expected one or more")
         return RouteFile(routes, tuple(self.ignored), tuple(self.problems))
 
     # ---------------------------------------------------------------- route
@@ -99,13 +99,13 @@ class _Reader:
             weather = self._each(rows, "weather", self._keyframe)
             self._refuse_repeated_percentages(weather)
             if not _count(rows, "weather"):
-                self._problem(rows, "<weathers> has no <weather>; needed is one or more, or no <weathers> at all")
+                self._problem(rows, "<weathers> has no <weather>; expected one or more, or no <weathers> at all")
         waypoints = self._each(found["waypoints"], "position", self._waypoint)
         if _count(found["waypoints"], "position") < 2:
-            self._problem(element, "the route has fewer than two <position> in <waypoints>; needed are two or more")
+            self._problem(element, "the route has fewer than two <position> in <waypoints>; expected two or more")
         scenarios = self._each(found["scenarios"], "scenario", self._scenario)
         if found["scenarios"] is None:
-            self._problem(element, "the route has no <scenarios>; needed is the element, which may be empty")
+            self._problem(element, "the route has no <scenarios>; expected the element, which may be empty")
         if route_id is None or town is None:
             return None
         return LeaderboardRoute(route_id, town, weather, waypoints, scenarios, element.line)
@@ -123,7 +123,7 @@ class _Reader:
             percentage = keyframe.route_percentage
             if percentage in first_line:
                 where = f"route_percentage {percentage:g} is repeated (first in line {first_line[percentage]})"
-                self.problems.append(Problem(keyframe.line, f"{where}; needed is one <weather> for each"))
+                self.problems.append(Problem(keyframe.line, f"{where}; expected one <weather> for each"))
             first_line.setdefault(percentage, keyframe.line)
 
     def _waypoint(self, element: Element) -> Waypoint | None:
@@ -139,7 +139,7 @@ class _Reader:
         trigger_element = self._only(element, "trigger_point")
         trigger = None
         if trigger_element is None:
-            self._problem(element, f"the scenario has no <trigger_point>; needed is one with {_listed(POSE)}")
+            self._problem(element, f"the scenario has no <trigger_point>; expected one with {_listed(POSE)}")
         else:
             self._ignore_attributes(trigger_element, POSE)
             place, yaw_deg = self._place(trigger_element), self._number(trigger_element, "yaw")
@@ -176,7 +176,7 @@ class _Reader:
             written = " ".join(f'{name}="…"' for name in list(element.attributes)[:6])
             self._problem(
                 element,
-                f"<{_short(element.tag)} {_short(written)}/> has the wrong shape; needed is {parameter.pattern}",
+                f"<{_short(element.tag)} {_short(written)}/> has the wrong shape; expected {parameter.pattern}",
             )
             return None
         self._ignore_attributes(element, POSE if shape is Shape.LOCATION else shape.attributes)
@@ -224,7 +224,7 @@ class _Reader:
     def _text(self, element: Element, attribute: str) -> str | None:
         text = element.attributes.get(attribute, "").strip()
         if not text:
-            self._problem(element, f'<{_short(element.tag)}> has no {attribute}; needed is {attribute}="…"')
+            self._problem(element, f'<{_short(element.tag)}> has no {attribute}; expected {attribute}="…"')
         return text or None
 
     def _place(self, element: Element, yaw_deg: float | None = None) -> Location | None:
@@ -234,7 +234,7 @@ class _Reader:
     def _number(self, element: Element, attribute: str) -> float | None:
         text = element.attributes.get(attribute)
         if text is None:
-            self._problem(element, f'<{_short(element.tag)}> has no {attribute}; needed is {attribute}="number"')
+            self._problem(element, f'<{_short(element.tag)}> has no {attribute}; expected {attribute}="number"')
             return None
         try:
             value = float(text)
@@ -243,7 +243,7 @@ class _Reader:
         if not abs(value) <= COORDINATE_MAX:
             where = f"{attribute} of <{_short(element.tag)}>"
             limit = f"a number from {-COORDINATE_MAX:.0f} to {COORDINATE_MAX:.0f}"
-            self._problem(element, f"{where}: {shortened(text)} is not allowed; needed is {limit}")
+            self._problem(element, f"{where}: {shortened(text)} is not allowed; expected {limit}")
             return None
         return value
 

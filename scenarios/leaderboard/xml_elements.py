@@ -47,7 +47,7 @@ def read_elements(data: bytes) -> Element:
     if len(data) > BYTES_MAX:
         raise XmlError(f"larger than {BYTES_MAX >> 20} MiB, the most that is allowed", 1)
     if not data.strip():
-        raise XmlError("the file is empty; needed is XML", 1)
+        raise XmlError("the file is empty; expected XML", 1)
     builder = _Builder()
     try:
         builder.parser.Parse(data, True)

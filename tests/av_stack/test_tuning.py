@@ -42,4 +42,4 @@ def test_a_steering_that_answers_too_late_is_refused() -> None:
 
 def test_the_file_has_to_be_yaml(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["tune", "--out", str(tmp_path)])
-    assert "needed is a file that ends in .yaml" in str(done.exception)
+    assert "expected a file that ends in .yaml" in str(done.exception)

@@ -56,8 +56,8 @@ def changed(old: str, new: str) -> str:
         (changed("map: city_grid", "mapp: city_grid"), "unknown key mapp (did you mean map?); allowed are actors, ego"),
         (changed("seed: 1", "seed: 2020-13-44"), "line 5: '2020-13-44' cannot be read as timestamp"),
         (changed("seed: 1", "seed: yes"), "seed: True is not allowed here (YAML reads yes, no, on and off as"),
-        (changed("seed: 1", "seed: -1"), "seed: -1 is not allowed; needed is at least 0"),
-        (changed("seed: 1", "seed: 99999999999"), "seed: 99999999999 is not allowed; needed is at most 2147483646"),
+        (changed("seed: 1", "seed: -1"), "seed: -1 is not allowed; expected at least 0"),
+        (changed("seed: 1", "seed: 99999999999"), "seed: 99999999999 is not allowed; expected at most 2147483646"),
         (changed("seed: 1", "seed: 0x" + "f" * 9000), "seed: a number with too many digits is not allowed"),
         (changed("timeout_s: 600", "timeout_s: .nan"), "timeout_s: nan is not a finite number"),
         (changed("name: town_drive", "name: [a]"), "name: ['a'] is not text (put quotes around it)"),
@@ -116,10 +116,10 @@ def test_rigs_weathers_and_settings(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="radars"):
         load_rig(str(path))
     path.write_text(f"cameras: [{camera.replace('640', '1000000')}]")
-    with pytest.raises(ConfigError, match=r"cameras\.0\.width_px: 1000000 is not allowed; needed is at most 4096"):
+    with pytest.raises(ConfigError, match=r"cameras\.0\.width_px: 1000000 is not allowed; expected at most 4096"):
         load_rig(str(path))
     path.write_text("fog_density: 300")
-    with pytest.raises(ConfigError, match=r"fog_density: 300 is not allowed; needed is at most 100"):
+    with pytest.raises(ConfigError, match=r"fog_density: 300 is not allowed; expected at most 100"):
         load_weather(str(path), ())
     path.write_text("control: {longitudinal: {gain_per_s: [[5, 1], [0, 2]]}}")
     with pytest.raises(ConfigError, match="the speeds, first in each pair, have to rise"):

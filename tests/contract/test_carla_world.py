@@ -239,7 +239,7 @@ def test_another_version_is_refused_by_name() -> None:
         try:
             assert other.stdout is not None
             other.stdout.readline()
-            with pytest.raises(WorldError, match=r"is CARLA 0\.9\.13; needed is 0\.9\.16"):
+            with pytest.raises(WorldError, match=r"is CARLA 0\.9\.13; expected 0\.9\.16"):
                 CarlaWorld(Address("127.0.0.1", port), spec())
         finally:
             other.kill()

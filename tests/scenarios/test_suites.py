@@ -45,8 +45,8 @@ GOOD: dict[str, Any] = {
         ({"scenario_timeouts": 1}, "1 scenarios not finished in time"),
         ({"failed_yields": 1}, "1 emergency vehicles not let pass"),
         ({"error": "the server went away"}, "went away"),
-        ({"fastest_1000_m_mps": MOTORWAY_MPS - 0.1}, "needed are 25"),
-        ({"fastest_1000_m_mps": None}, "needed are 25"),
+        ({"fastest_1000_m_mps": MOTORWAY_MPS - 0.1}, "expected 25"),
+        ({"fastest_1000_m_mps": None}, "expected 25"),
     ],
 )
 def test_what_a_drive_lacks_is_said(change: dict[str, Any], words: str) -> None:

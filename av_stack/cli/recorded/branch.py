@@ -104,12 +104,12 @@ def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, na
         raise OutcomeError(str(problem), outcome.exit_status or 1)
 
 
-def parse_time(text: str, option: str, needed: str) -> float:
+def parse_time(text: str, option: str, expected: str) -> float:
     """Seconds, with or without the unit. Raises ConfigError, which says what is `needed`."""
     try:
         time_s = float(text.strip().removesuffix("s"))
     except ValueError:
         time_s = math.nan
     if not math.isfinite(time_s):
-        raise ConfigError(f"{option} {text!r:.40}: needed is {needed}")
+        raise ConfigError(f"{option} {text!r:.40}: expected {expected}")
     return time_s

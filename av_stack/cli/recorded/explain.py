@@ -48,7 +48,7 @@ def explain_command(
     """
     before_s = parse_time(before, "--before", "a time in seconds, for example 8s")
     if not 0.0 < before_s <= BEFORE_MAX_S:
-        raise ConfigError(f"--before {before}: needed is a time above 0 s and at most {BEFORE_MAX_S:g} s")
+        raise ConfigError(f"--before {before}: expected a time above 0 s and at most {BEFORE_MAX_S:g} s")
     check_known("--device", [device], DEVICES)
     check_weights(weights)
     check_out_folder(out)

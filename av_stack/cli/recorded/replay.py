@@ -115,7 +115,7 @@ def replay_command(
     check_weights(weights)
     tolerances = dict(_parse_tolerance(text) for text in tolerance or ())
     if update and reference is None:
-        raise ConfigError("--update: needed is --reference FILE, the file to write")
+        raise ConfigError("--update needs --reference FILE, the file to write")
     for path in (report, html, reference if update else None):
         check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
     kind = kind_of(drive)
@@ -181,5 +181,5 @@ def _parse_tolerance(text: str) -> tuple[str, float]:
     except ValueError:
         value = math.nan
     if not field or not value >= 0.0:
-        raise ConfigError(f"--tolerance {text!r:.80}: needed is FIELD=SIZE, for example scene.ego=1e-9")
+        raise ConfigError(f"--tolerance {text!r:.80}: expected FIELD=SIZE, for example scene.ego=1e-9")
     return field, value

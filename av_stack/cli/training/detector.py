@@ -122,7 +122,7 @@ def train_command(
     check_known("WHAT", [what], ("detector", "imitation"))
     check_known("--size", [size], ("n", "s", "resnet"))
     if hours is not None and not 0.0 < hours < 1e6:
-        raise ConfigError(f"--hours {hours}: needed is a number of hours above 0")
+        raise ConfigError(f"--hours {hours}: expected a number of hours above 0")
     out = out or Path("out") / what
     own = {"--blind": blind, "--seed": seed, "--width": width != WIDTH}
     others = {"--size": size != "n", "--start": start, "--teacher": teacher, "--second": second, "--varied": varied,

@@ -51,7 +51,7 @@ class Session:
         self.server_version = str(self.client.get_server_version())
         self._is_lost = self._is_silent = False
         if self.server_version.split("-")[0] != VERSION:
-            raise WorldError(f"the server at {address} is CARLA {self.server_version}; needed is {VERSION}")
+            raise WorldError(f"the server at {address} is CARLA {self.server_version}; expected {VERSION}")
 
     @contextmanager
     def answering(self, what: str) -> Iterator[None]:

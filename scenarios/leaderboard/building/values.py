@@ -26,7 +26,7 @@ def values_of(scenario: ScenarioInstance) -> dict[str, Any]:
 def _value(parameter: Parameter, given: ParameterValue | None) -> object:
     if given is None:
         if parameter.default is None and parameter.is_required:
-            raise ConfigError(f"needed is {parameter.pattern}")
+            raise ConfigError(f"expected {parameter.pattern}")
         return parameter.default
     if parameter.words and given.value not in parameter.words:
         raise ConfigError(

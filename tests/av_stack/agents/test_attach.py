@@ -150,5 +150,5 @@ def test_a_server_that_is_silent_is_waited_for_and_one_that_dies_ends_the_comman
 
 
 def test_a_goal_that_is_none() -> None:
-    assert "--goal '5': needed is X,Y in metres" in complaint(av_stack("attach", "--goal", "5"))
+    assert "--goal '5': expected X,Y in metres" in complaint(av_stack("attach", "--goal", "5"))
     assert AvStackError.exit_status != 0

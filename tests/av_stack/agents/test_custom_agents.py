@@ -138,9 +138,9 @@ def test_a_good_agent_drives_round_the_corner(city_server: Address, tmp_path: Pa
         ("BadSetup", "setup raised AttributeError: 'BadSetup' object has no attribute 'missing' at ", 0),
         ("BadStep", "a step raised KeyError: 'speed' at ", 4),
         ("Exits", "a step raised SystemExit: 0 at ", 0),
-        ("NotANumber", "a step returned throttle nan; needed is 0 to 1", 0),
-        ("TooMuch", "a step returned steer 1.5; needed is -1 to 1", 0),
-        ("WrongType", "a step returned dict; needed is a ControlCommand", 0),
+        ("NotANumber", "a step returned throttle nan; expected 0 to 1", 0),
+        ("TooMuch", "a step returned steer 1.5; expected -1 to 1", 0),
+        ("WrongType", "a step returned dict; expected a ControlCommand", 0),
     ],
 )
 def test_an_agent_that_fails_ends_the_drive_with_a_result(
@@ -177,7 +177,7 @@ def test_an_agent_that_never_answers_ends_the_drive_and_its_processes(folder: Pa
     ("agent", "words"),
     [
         ("made_up_agents:Missing", "made_up_agents has no class Missing; it has Good, Base, NoStep,"),
-        ("made_up_agents:NoStep", "the class has no method step; needed are setup and step"),
+        ("made_up_agents:NoStep", "the class has no method step; expected setup and step"),
         ("no_such_module:Agent", "the import of no_such_module raised ModuleNotFoundError: No module named"),
         ("broken_agents:Agent", "raised ModuleNotFoundError: No module named 'nothing_of_that_name' at "),
     ],
@@ -194,7 +194,7 @@ def test_a_class_that_cannot_be_loaded_is_told_before_anything_starts(agent: str
     [
         ("made up:Agent", "or a class of your own as package.module:Class"),
         ("idle", "--agents: it is for behavior and basic, and --agent idle drives"),
-        ("basic", "needed is CARLA's folder PythonAPI/carla"),
+        ("basic", "expected CARLA's folder PythonAPI/carla"),
     ],
 )
 def test_names_and_folders_that_fit_no_agent(name: str, words: str, tmp_path: Path) -> None:
@@ -207,5 +207,5 @@ def test_carlas_agents_without_a_folder(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(sys, "path", [path for path in sys.path if not (Path(path) / "agents" / "navigation").exists()])
     for name in [name for name in sys.modules if name.split(".")[0] == "agents"]:
         monkeypatch.delitem(sys.modules, name)
-    with pytest.raises(ConfigError, match="CARLA's own agents are not on the Python path; needed is --agents DIR"):
+    with pytest.raises(ConfigError, match="CARLA's own agents are not on the Python path; expected --agents DIR"):
         choose_agent("behavior")

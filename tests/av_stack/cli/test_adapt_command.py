@@ -31,8 +31,8 @@ def complaint(command: list[str], *arguments: str) -> str:
     ("options", "said"),
     [
         ((), "--server"),
-        (("--server", "nowhere"), "needed is HOST:PORT"),
-        (("--server", "127.0.0.1:2000", "--hours", "0"), "--hours 0.0: needed is a number of hours above 0"),
+        (("--server", "nowhere"), "expected HOST:PORT"),
+        (("--server", "127.0.0.1:2000", "--hours", "0"), "--hours 0.0: expected a number of hours above 0"),
         (("--server", "127.0.0.1:2000", "--size", "xl"), "--size: unknown name 'xl'"),
         (("--server", "127.0.0.1:2000", "--pictures", "2"), "--pictures"),
     ],

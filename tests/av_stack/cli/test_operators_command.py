@@ -40,7 +40,7 @@ def test_without_a_gpu_one_line_says_why() -> None:
     [
         (("softmaxx",), "OP: unknown name 'softmaxx' (did you mean softmax?)"),
         (("relu", "--version", "99"), "--version 99: relu has versions 1 to "),
-        (("softmax", "--shape", "0x4"), "--shape '0x4': needed is ROWSxCOLUMNS"),
+        (("softmax", "--shape", "0x4"), "--shape '0x4': expected ROWSxCOLUMNS"),
         (("softmax", "--dtype", "float64"), "--dtype: unknown name 'float64'"),
     ],
 )

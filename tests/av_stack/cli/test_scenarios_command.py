@@ -30,7 +30,7 @@ def test_a_problem_is_one_line_and_status_1(tmp_path: Path) -> None:
     done = av_stack("scenarios", "lint", path)
     assert (done.returncode, done.stderr) == (1, "")
     assert done.stdout.splitlines() == [
-        f"{path}:15: direction of Accident: '[bold]up\\x9b31m' is not allowed; needed is one of left, right",
+        f"{path}:15: direction of Accident: '[bold]up\\x9b31m' is not allowed; expected one of left, right",
         f"{path}: 1 route, 3 scenarios, 1 problem; {SUMMARY}",
     ]
 

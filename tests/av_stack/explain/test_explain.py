@@ -147,8 +147,8 @@ def test_what_cannot_be_explained_is_refused_before_a_server_starts(hit: Path, t
         (("nowhere",), "nowhere: no such file"),
         (("empty",), "empty: holds no recording.mcap, no ROS 2 bag in MCAP and no pictures"),
         (("drive.mp4",), "it is a video, and only a drive of av-stack run can be explained"),
-        (("empty", "--before", "soon"), "--before 'soon': needed is a time in seconds, for example 8s"),
-        (("empty", "--before", "0"), "--before 0: needed is a time above 0 s"),
+        (("empty", "--before", "soon"), "--before 'soon': expected a time in seconds, for example 8s"),
+        (("empty", "--before", "0"), "--before 0: expected a time above 0 s"),
         (("empty", "--weights", "no.pt"), "--weights no.pt: no such file"),
     ],
 )

@@ -194,7 +194,7 @@ def test_what_is_wrong_in_a_drive_of_kitti_is_told(tmp_path: Path) -> None:
     source, frames = read(path)
     assert len(frames) == 8
     assert source.problem is not None
-    assert source.problem.endswith("0000000009.txt: needed are 30 numbers")
+    assert source.problem.endswith("0000000009.txt: expected 30 numbers")
     assert "1 pictures have no measurement of oxts beside them, and are left out" in source.notes
     (path / "oxts" / "timestamps.txt").unlink()
     source, frames = read(path)

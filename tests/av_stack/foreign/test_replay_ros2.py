@@ -104,7 +104,7 @@ def test_a_split_bag_ends_at_the_file_that_is_cut_off(drive: Drive, tmp_path: Pa
 @pytest.mark.parametrize(
     ("name", "start", "message"),
     [
-        ("bag_0.db3", b"SQLite format 3\0", "a ROS 2 bag in SQLite; needed is MCAP: rosbags-convert"),
+        ("bag_0.db3", b"SQLite format 3\0", "a ROS 2 bag in SQLite; expected MCAP: rosbags-convert"),
         ("bag_0.mcap.zstd", b"\x28\xb5\x2f\xfd", "compressed as a whole; unpack it first: zstd -d"),
     ],
 )

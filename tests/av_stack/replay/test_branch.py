@@ -160,7 +160,7 @@ def test_an_unknown_weather_or_oracle_is_refused(stack_drive: Path, tmp_path: Pa
 
 
 def test_the_recorded_drive_is_not_overwritten(collision: Path) -> None:
-    with pytest.raises(ConfigError, match="the recorded drive is there; needed is another folder"):
+    with pytest.raises(ConfigError, match="the recorded drive is there; expected another folder"):
         load_branch(read_drive(collision), BranchOptions(4.0, collision.parent))
 
 
@@ -180,7 +180,7 @@ def test_a_map_that_the_server_lacks_comes_from_the_recording(collision: Path) -
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--from", "soon"), "--from 'soon': needed is a time of the drive in seconds, for example 41.5s"),
+        (("--from", "soon"), "--from 'soon': expected a time of the drive in seconds, for example 41.5s"),
         (("--from", "4s", "--only", "lanes"), "--only: it means nothing with --from"),
         (("--from", "4s", "--fps", "10"), "--fps: it means nothing with --from"),
         (("--from", "4s", "--agent", "strait"), "--agent: unknown name 'strait'"),

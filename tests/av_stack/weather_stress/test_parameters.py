@@ -53,8 +53,8 @@ def test_a_sweep_has_its_values(text: str, values: tuple[float | str, ...]) -> N
     ("text", "message"),
     [
         ("fog_densty=0:1:1", "did you mean fog_density"),
-        ("fog_density", "needed is PARAMETER=FROM:TO:STEP"),
-        ("fog_density=0:100", "needed is FROM:TO:STEP"),
+        ("fog_density", "expected PARAMETER=FROM:TO:STEP"),
+        ("fog_density=0:100", "expected FROM:TO:STEP"),
         ("fog_density=0:120:60", "120 is outside CARLA's range; fog_density is from 0 to 100"),
         ("fog_distance=-1", "fog_distance is at least 0"),
         ("fog_density=50:0:10", "the range is empty"),
@@ -109,8 +109,8 @@ def test_a_search_begins_near_the_scenarios_own_weather() -> None:
     [
         ("rain", "unknown parameter 'rain'"),
         ("fog_falloff", "CARLA sets no upper bound for it; give a range"),
-        ("wetness=0:50:10", "needed is PARAMETER=LOW:HIGH"),
-        ("wetness=50", "needed is PARAMETER=LOW:HIGH"),
+        ("wetness=0:50:10", "expected PARAMETER=LOW:HIGH"),
+        ("wetness=50", "expected PARAMETER=LOW:HIGH"),
         ("wetness=50:50", "the range is empty"),
         ("wetness=50:101", "101 is outside CARLA's range"),
         ("preset=all", "unknown parameter 'preset'"),

@@ -67,8 +67,8 @@ def test_a_sweep_pairs_each_weather_with_the_own_one_and_can_be_resumed(short: s
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("parked_car",), "needed is either --sweep or --until-failure"),
-        (("parked_car", "--sweep", "wetness=0", "--until-failure", "wetness"), "needed is either"),
+        (("parked_car",), "expected either --sweep or --until-failure"),
+        (("parked_car", "--sweep", "wetness=0", "--until-failure", "wetness"), "expected either"),
         (("parked_car", "--sweep", "fog_densty=0:100:10"), "did you mean fog_density?"),
         (("parked_car", "--until-failure", "fog_density=0:120"), "fog_density is from 0 to 100"),
         (("parked_kar", "--sweep", "wetness=0"), "did you mean parked_car?"),

@@ -51,7 +51,7 @@ def test_a_board_that_was_read_wrong_is_left_out() -> None:
 
 
 def test_too_few_boards_are_refused() -> None:
-    with pytest.raises(ConfigError, match="2 pictures show the whole chessboard; needed are at least 3"):
+    with pytest.raises(ConfigError, match="2 pictures show the whole chessboard; expected at least 3"):
         calibrate(seen_boards(0.1, 2), COLUMNS, ROWS, WIDTH, HEIGHT)
 
 

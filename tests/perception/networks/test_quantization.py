@@ -193,7 +193,7 @@ def test_the_command_writes_a_network_that_a_drive_can_use(tmp_path: Path) -> No
     ("options", "said"),
     [
         (("none.pt", "."), "WEIGHTS none.pt: no such file"),
-        ((str(WEIGHTS), "."), "0 pictures in images/train; needed are 300"),
+        ((str(WEIGHTS), "."), "0 pictures in images/train; expected 300"),
         ((str(WEIGHTS), ".", "--method", "median"), "--method"),
         ((str(WEIGHTS), ".", "--per", "row"), "--per"),
     ],

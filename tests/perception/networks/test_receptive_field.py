@@ -117,7 +117,7 @@ def test_the_command_writes_figures_and_a_picture(tmp_path: Path, monkeypatch: p
     [
         (("resnet19",), "resnet19: neither a weights file (.pt) nor a network of torchvision"),
         (("resnet18", "--layers", "layer9"), "resnet18 has no module layer9"),
-        (("resnet18", "--size", "big"), "--size big: needed are width and height"),
+        (("resnet18", "--size", "big"), "--size big: expected width and height"),
         (("none.pt",), "MODEL none.pt: no such file"),
     ],
 )

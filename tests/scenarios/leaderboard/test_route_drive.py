@@ -60,7 +60,7 @@ def test_a_route_becomes_a_drive() -> None:
         (moved(PARKED, z_m=5.0), "4.6 m above the road"),
         (instance("Odd_1", "ParkedObstacl", 20.0), "unknown scenario type ParkedObstacl .did you mean ParkedObstacle"),
         (instance("Odd_1", "ParkedObstacle", 20.0, direction="up"), "direction up is not allowed"),
-        (instance("Odd_1", "HighwayCutIn", 20.0), "needed is <other_actor_location"),
+        (instance("Odd_1", "HighwayCutIn", 20.0), "expected <other_actor_location"),
         (instance("Odd_1", "ParkedObstacle", 20.0, distance=600.0), "the route ends before"),
     ],
 )

@@ -48,7 +48,7 @@ def event(when: dict[str, Any], do: dict[str, Any], name: str = "it") -> dict[st
             "unknown key events.0.when.any.0.arrives (did you mean arrival?); allowed are after, all, any, arrival",
         ),
         ({"actors": {"car": CAR}, "events": [event({"time_s": 1.0}, {"fly": "car"})]}, "unknown key events.0.do.0.fly"),
-        ({"actors": {"car": CAR}, "events": [event({"time_s": -1.0}, {"despawn": "car"})]}, "needed is at least 0"),
+        ({"actors": {"car": CAR}, "events": [event({"time_s": -1.0}, {"despawn": "car"})]}, "expected at least 0"),
         (
             {"actors": {"car": CAR}, "events": [event({"time_s": 1.0}, {"follow_lane": {"actor": "car"}})]},
             "either speed_mps or ego_share is needed",

@@ -64,7 +64,7 @@ class CarlaAgent:
     def step(self, frame: SensorFrame) -> AgentStep:
         control = self._guard.call("a step", self._run_step)
         if not isinstance(control, carla.VehicleControl):
-            raise AgentError(f"the agent's step returned {type(control).__name__}; needed is a carla.VehicleControl")
+            raise AgentError(f"the agent's step returned {type(control).__name__}; expected a carla.VehicleControl")
         return AgentStep(checked(self._name, command_of(control)))
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ def check_folder(folder: Path | None) -> None:
     """Raise ConfigError unless CARLA's agents are in `folder`, or can be imported without one."""
     if folder is not None:
         if not (folder / NEEDED).is_file():
-            raise ConfigError(f"--agents {folder}: no {NEEDED} in it; needed is CARLA's folder PythonAPI/carla")
+            raise ConfigError(f"--agents {folder}: no {NEEDED} in it; expected CARLA's folder PythonAPI/carla")
         if str(folder.resolve()) not in sys.path:
             sys.path.insert(0, str(folder.resolve()))
         if not hasattr(sys.modules.get("agents"), "navigation"):  # another package of this common name
@@ -97,7 +97,7 @@ def check_folder(folder: Path | None) -> None:
     except ImportError as error:
         if folder is None:
             raise ConfigError(
-                "CARLA's own agents are not on the Python path; needed is --agents DIR, CARLA's folder PythonAPI/carla"
+                "CARLA's own agents are not on the Python path; expected --agents DIR, CARLA's folder PythonAPI/carla"
             ) from None
         raise ConfigError(f"--agents {folder}: its agents cannot be imported: {error}") from None
 
