@@ -1,4 +1,4 @@
-"""Runs an adaptation: collect, fine-tune, measure; each step is kept, so that a stopped run goes on."""
+"""Runs an adaptation: collects pictures, fine-tunes and measures. Each step's result is kept, so a run can resume."""
 
 from __future__ import annotations
 
@@ -22,19 +22,23 @@ from perception.detection.finetune import Step
 from perception.detection.weights import COMPACT, LARGE
 
 SIZES = {"n": COMPACT, "s": LARGE}
-"""Shipped weights by size."""
+"""Shipped weights of each detector size."""
 
 Tell = Callable[[str, float], None]
-"""Called with the current activity and the share of it that is done."""
+"""Progress callback: (the current activity, the fraction of it that is done)."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdaptSpec:
     """Options of an adaptation.
 
-    `pictures` of the server, a quarter of them held back; training takes `hours` at most. `size` is "n" or "s",
-    `device` "cpu" or "cuda". `hold_back` names the town to measure on; None chooses one. `episode` is the pattern of an
-    episode.
+    * `out`: folder for pictures, weights and report.
+    * `pictures`: number of pictures to take on the server; a quarter of them is held back to measure on.
+    * `hours`: longest time of the training, h.
+    * `size`: detector to adapt, "n" or "s".
+    * `hold_back`: name of the town to measure on; None chooses one.
+    * `device`: "cpu" or "cuda".
+    * `episode`: options that all episodes of pictures share.
     """
 
     out: Path
@@ -49,8 +53,8 @@ class AdaptSpec:
 def adapt(address: Address, spec: AdaptSpec, tell: Tell) -> dict[str, Any]:
     """Adapt the shipped detector to the server at `address`; returns the report, also written to `report.json`.
 
-    The weights are `detector_n.pt` or `detector_s.pt` in `spec.out`. A run that was stopped goes on when it is called
-    again with the same options. Raises WorldError where the server does not answer or goes away, ConfigError where
+    The new weights are `detector_n.pt` or `detector_s.pt` in `spec.out`. A run that was stopped resumes when it is
+    called again with the same options. Raises WorldError if the server does not answer or stops, ConfigError if
     `spec.out` holds an adaptation with other options.
     """
     server, own = spec.out / "pictures", spec.out / "own_pictures"
@@ -88,7 +92,7 @@ def adapt(address: Address, spec: AdaptSpec, tell: Tell) -> dict[str, Any]:
 
 
 def _trained(spec: AdaptSpec, server: Path, own: Path, weights: Path, tell: Tell) -> dict[str, Any]:
-    """Train unless that is done; the number of steps and the minutes that it took."""
+    """Train unless `weights` exists; returns the number of steps and the minutes that the training took."""
     about = spec.out / "training.json"
     if not (about.is_file() and weights.is_file()):
         last: list[Step] = []
@@ -109,7 +113,7 @@ def _trained(spec: AdaptSpec, server: Path, own: Path, weights: Path, tell: Tell
 
 
 def _claim_folder(spec: AdaptSpec, plan: Plan) -> None:
-    """Record the options of the adaptation in `spec.out`. Raises ConfigError where it holds one with other options."""
+    """Record the options in `spec.out`. Raises ConfigError if it holds an adaptation with other options."""
     spec.out.mkdir(parents=True, exist_ok=True)
     wanted = {
         "pictures": spec.pictures, "size": spec.size, "towns": list(plan.learn.maps),

@@ -1,4 +1,4 @@
-"""Takes labelled pictures of a CARLA server that runs already."""
+"""Takes labelled pictures on a CARLA server that is already running."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Tell = Callable[[int, int], None]
 
 
 class Collector:
-    """Takes pictures of the server at `address`. Raises WorldError if none of version 0.9.16 answers."""
+    """Takes pictures on the server at `address`. Raises WorldError if no server of version 0.9.16 answers there."""
 
     def __init__(self, address: Address) -> None:
         self._session = Session(address)
@@ -27,7 +27,7 @@ class Collector:
         self.server_version = self._session.server_version
 
     def towns(self) -> list[str]:
-        """The server's towns, as `towns_of`. Raises WorldError if there are none."""
+        """The server's towns, as `towns_of` lists them. Raises WorldError if there are none."""
         with self._session.answering("listing its maps"):
             towns = towns_of(list(self._session.client.get_available_maps()))
         if not towns:
@@ -35,9 +35,9 @@ class Collector:
         return towns
 
     def write(self, specs: list[DatasetSpec], out: Path, tell: Tell) -> None:
-        """Write what is missing of the data set in `out`; `tell(done, all)` counts episodes.
+        """Write the missing episodes of the data set in `out`; `tell(done, all)` is called after each episode.
 
-        Raises WorldError when the server goes away, or another program drives there.
+        Raises WorldError if the server stops, or if another program drives on it.
         """
         todo = [(spec.split, episode) for spec in specs for episode in spec.episodes()]
         missing = [(split, episode) for split, episode in todo if not is_made(out, split, episode)]

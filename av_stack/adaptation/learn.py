@@ -16,15 +16,18 @@ from perception.detection.offline import ultralytics
 from perception.detection.resident import UNLEARNT, read_labelled
 
 SHARE = 0.6
-"""Share of the change that is added to the shipped weights: between the old look and the new (WiSE-FT)."""
+"""Fraction of the weight change that is added to the shipped weights: 0 keeps them, 1 takes the fine-tuned weights.
+
+Weights in between detect well in the old pictures and in the new ones (WiSE-FT: Wortsman et al., CVPR 2022)."""
 
 EPOCHS = 30
-"""How often each picture is learnt from, unless the time ends training before."""
+"""Passes over the server's pictures, unless the time limit ends the training earlier."""
 
 BATCHES = {"cpu": (4, 4, 2e-4), "cuda": (32, 64, 5e-4)}
-"""By device: pictures of the server and own pictures in a step, and the rate."""
+"""For each device: the server's pictures and our own pictures in one step, and the learning rate."""
 
 DECODERS = 2
+"""Threads that decode the pictures."""
 
 
 def tune(
@@ -32,8 +35,8 @@ def tune(
 ) -> None:
     """Write `weights`, fine-tuned on the training pictures of the data set `server`, to the file `out`.
 
-    The pictures of the data set `own` keep what the detector knows. Progress is kept beside `out`, and training goes on
-    from there. Raises WorldError where the server's pictures show nothing to learn.
+    The pictures of the data set `own` preserve the detector's present knowledge. A checkpoint is kept beside `out`; a
+    stopped training resumes from it. Raises WorldError if the server's pictures show no object to learn.
     """
     ultralytics()
     foreign = labelled_pictures(server, device)
@@ -47,7 +50,7 @@ def tune(
 
 
 def finetune_spec(pictures: int, hours: float, device: str) -> FinetuneSpec:
-    """The options for `pictures` of a server: `EPOCHS` rounds, or `hours` at most."""
+    """The training options for a number of `pictures` of a server: `EPOCHS` passes, or `hours` at most."""
     foreign, own, rate = BATCHES[device]
     steps = max(EPOCHS * pictures // foreign, 1)
     return FinetuneSpec(steps, rate, foreign_batch=foreign, own_batch=own, seconds=3600.0 * hours)
@@ -56,7 +59,7 @@ def finetune_spec(pictures: int, hours: float, device: str) -> FinetuneSpec:
 def labelled_pictures(folder: Path, device: str) -> Pictures:
     """The training pictures of a data set, on `device`.
 
-    Signs are ignored: where CARLA's sign actors stand, there is not always a sign to be seen.
+    Signs count as unlabelled: not every sign actor of CARLA has a visible sign.
     """
     with ThreadPoolExecutor(DECODERS) as pool:
         read = list(pool.map(read_labelled, _paths(folder)))

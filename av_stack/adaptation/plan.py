@@ -1,4 +1,4 @@
-"""Plans which pictures of a server are learnt from and which are held back."""
+"""Plans which pictures of a server are used for training and which are held back to measure on."""
 
 from __future__ import annotations
 
@@ -11,29 +11,33 @@ from av_stack.dataset import TRAINING, DatasetSpec
 from av_stack.world.carla.capture.shots import CaptureSpec
 
 LARGE_MAPS = ("Town11", "Town12", "Town13")
-"""CARLA's large maps are left out: CARLA 0.9.16 numbers the instances of their pictures wrongly."""
+"""CARLA's large maps, which are not used: there CARLA 0.9.16 gives wrong ids in instance segmentation pictures."""
 
 USUAL_HOLD_BACK = "Town02"
-"""Town that is held back if the server has it: the shipped weights were never trained on it."""
+"""Town that is held back if the server has it: the shipped detector was not trained on it."""
 
 HELD_BACK_SHARE = 0.25
-"""Share of the pictures that are held back."""
+"""Fraction of the pictures that is held back."""
 
 OWN_MAPS = ("city_grid", "country_road", "motorway")
-"""Towns of the embedded server whose pictures keep what the detector knows."""
+"""Towns of the embedded server; their pictures preserve the detector's present knowledge."""
 
 EPISODE = CaptureSpec(
     "", 0, fov_deg=TRAINING.fov_deg, views=6, scenes=2, shots=2, guests=24, guests_m=TRAINING.guests_m
 )
-"""The pattern of an episode: few pictures of each town and weather at a time. The numbers on signs stay as they are,
-because a map with other numbers would lose the server's own buildings."""
+"""Options that all episodes share: few pictures in each town and weather.
+
+The numbers on speed limit signs are not changed, because a map with other numbers would lose the server's buildings."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The pictures to take from a server, `learn` and `held_back`, and those of the embedded server, `own`.
+    """The pictures to take.
 
-    `note` says how the held-back pictures differ from those that are learnt from.
+    * `learn`: pictures of the server for training.
+    * `held_back`: pictures of the server to measure on.
+    * `own`: pictures of the embedded server for training.
+    * `note`: how the held-back pictures differ from the training pictures, for the report.
     """
 
     learn: DatasetSpec
@@ -43,7 +47,10 @@ class Plan:
 
 
 def towns_of(available: Sequence[str]) -> list[str]:
-    """Sorted towns from the names that a server lists; NAME_Opt counts as NAME. Large maps are left out."""
+    """Sorted names of the towns among the map paths that a server lists, without the large maps.
+
+    NAME_Opt (CARLA's map with layers) is listed only if the server has no NAME.
+    """
     names = {path.rsplit("/", 1)[-1] for path in available}
     names -= {f"{name}_Opt" for name in names}
     return sorted(name for name in names if name.removesuffix("_Opt") not in LARGE_MAPS)
@@ -52,9 +59,9 @@ def towns_of(available: Sequence[str]) -> list[str]:
 def make_plan(
     towns: Sequence[str], presets: Sequence[str], pictures: int, hold_back: str | None, episode: CaptureSpec = EPISODE
 ) -> Plan:
-    """Divide `pictures` of a server with `towns`; `hold_back` names the town to measure on, None chooses one.
+    """Divide a number of `pictures` over `towns`; `hold_back` names the town to measure on, None chooses one.
 
-    With a single town, the weather `presets` are divided instead. Raises ConfigError for a town that is not there.
+    With a single town, the weather `presets` are divided instead. Raises ConfigError if `hold_back` is not in `towns`.
     """
     if hold_back is not None and hold_back not in towns:
         raise ConfigError(

@@ -31,11 +31,11 @@ SHOWN = {
     f"false vehicles a picture (score {TRACK_SCORE:g} and more)": f"vehicle: {FALSE}",
     f"false people a picture (score {TRACK_SCORE:g} and more)": f"pedestrian: {FALSE}",
 }
-"""Rows of the table and of the report, and the names of their figures."""
+"""The rows of the table and of the report: title of the row, and name of the figure."""
 
 
 def held_back_pictures(folder: Path) -> list[MarkedPicture]:
-    """The pictures of a data set's `val` split with all their objects, also those that do not count."""
+    """The pictures of a data set's `val` split, each with all its objects, including objects that do not count."""
     paths = sorted((folder / "images" / "val").glob("*.jpg"))
     return [MarkedPicture(path, tuple(_boxes(folder / "objects" / "val" / f"{path.stem}.jsonl"))) for path in paths]
 
@@ -49,7 +49,10 @@ def _boxes(path: Path) -> Iterator[MarkedBox]:
 def measure(
     weights: Path, pictures: list[MarkedPicture], device: str, tell: Callable[[int, int], None]
 ) -> list[Figure]:
-    """Figures of a detector on labelled pictures, in torch. Raises ConfigError for a picture that cannot be read."""
+    """Run a detector in torch on labelled pictures and return its figures; `tell(done, all)` is called for each one.
+
+    Raises ConfigError for a picture that cannot be read.
+    """
     detector = Detector(TorchNetwork(weights, COMPACT_SIZE_PX, device), EVERY_SCORE)
     scored = []
     for number, picture in enumerate(pictures, 1):
@@ -62,7 +65,7 @@ def measure(
 
 
 def shown_rows(before: list[Figure], after: list[Figure]) -> list[dict[str, Any]]:
-    """The rows of the table: what is measured, over how many samples, before and after; None where nothing is there."""
+    """The rows of the table as dictionaries: "figure", "samples", "before" and "after"; a missing value is None."""
     rows: list[dict[str, Any]] = []
     for shown, name in SHOWN.items():
         found = [next((f for f in some if f.name == name and f.group == "all"), None) for some in (before, after)]

@@ -1,4 +1,4 @@
-"""Simulated detector boxes: the true boxes with noise, misses and false boxes, to measure ranging and tracking with."""
+"""Simulates a detector's boxes to measure ranging and tracking: true boxes with noise, misses and false boxes."""
 
 from __future__ import annotations
 
@@ -10,11 +10,27 @@ import numpy as np
 from av_core.types import CameraModel, Detection, Float
 from perception.detection.labels import Label
 
-WHITE_PX, SIDE_SHARE, MEMORY_S = 0.5, 0.015, 0.4
-MISSED, MISSED_LOW, LOW_PX, MISSED_AGAIN = 0.03, 0.15, 16.0, 0.5
+WHITE_PX, SIDE_SHARE = 0.5, 0.015
+"""Standard deviation of a box's edge: a constant part, px, and a part relative to the box's side."""
+
+MEMORY_S = 0.4
+"""Time constant of the slowly changing part of that error, s."""
+
+MISSED, MISSED_LOW, LOW_PX = 0.03, 0.15, 16.0
+"""Probability that a box is missing, and that of a box lower than `LOW_PX` px."""
+
+MISSED_AGAIN = 0.5
+"""Probability that a missing box is missing in the next picture too."""
+
 MISNAMED, FALSE_BOXES = 0.01, 0.02
+"""Probabilities of a wrong class, and of a false box in a picture."""
+
 SIZE_MIN_PX = 1.5
+"""Minimum width and height of a box, px."""
+
 OTHER_NAME = {"car": "truck", "truck": "bus", "bus": "truck"}
+"""Class that a misnamed box gets."""
+
 NOBODY = -1
 """Actor id of a false box."""
 
@@ -28,13 +44,13 @@ Box = tuple[float, float, float, float]
 
 
 def box_px(label: Label) -> Box:
-    """The true box in the image frame, where pixel i begins at i - 0.5."""
+    """The true box (u0, v0, u1, v1) in px of the image frame, in which the centre of pixel i is at i."""
     u0, v0, u1, v1 = label.box_px
     return u0 - 0.5, v0 - 0.5, u1 - 0.5, v1 - 0.5
 
 
 class NoisyBoxes:
-    """Generates the noise that `BOX_NOISE` describes. Call `look` with the labels of each picture in order.
+    """Generates boxes with the errors that `BOX_NOISE` describes. Call `look` with the labels of each picture in order.
 
     The same `rng` gives the same boxes.
     """

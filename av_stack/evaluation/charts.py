@@ -1,4 +1,4 @@
-"""Draws the figures of `av-stack eval` as bar charts over weathers and ranges, with the goal in each."""
+"""Draws the figures of `av-stack eval` as bar charts over weathers and ranges; a line marks the goal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BAR_PX, LABEL_PX, WIDTH_PX, HEAD_PX = 18, 230, 420, 34
 INK, GRID, BAR, MISSED, GOAL = (40, 40, 40), (215, 215, 215), (170, 120, 60), (70, 70, 210), (60, 140, 60)
 FONT = cv2.FONT_HERSHEY_SIMPLEX
 GROUPS_MIN = 3
-"""With fewer bars no chart is drawn; the table is enough."""
+"""Minimum number of bars of a chart; for fewer groups the table is enough."""
 
 
 def draw_figures(figures: Sequence[Figure], out: Path) -> list[Path]:

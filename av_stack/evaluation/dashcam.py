@@ -1,4 +1,7 @@
-"""Evaluates lane detection on real dashcam pictures; their ego lane lines were marked by hand before any tuning."""
+"""Evaluates lane detection on real dashcam pictures.
+
+The lines of the ego's lane were marked by hand before the detector was tuned on any of them.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +22,19 @@ from perception.lanes.self_calibration import MountCalibrator
 from perception.lanes.single_image import lanes_and_mount
 
 LABELS = Path(__file__).parent / "dashcam_lines.json"
-"""By picture ("NAME.jpg", or "NAME.mp4#FRAME"): for each side, (row, column) px of the middle of the line."""
+"""The marks: for each picture ("NAME.jpg" or "NAME.mp4#FRAME") and side, (row, column) px of the line's middle."""
 
 DASHCAM = CameraModel("dashcam", 960, 540, float(np.radians(60.0)), 0.0, 0.0, 1.2)
-"""Rough guess of a camera behind a windscreen; its orientation is found by self-calibration."""
+"""Rough guess of a camera behind a windscreen; self-calibration finds its orientation."""
 
 WITHIN_PX = 8.0
 """Largest error at which a line counts as right."""
 
 WRONG_BY_RAD = tuple(np.radians([-8.0, -4.0, 4.0, 8.0]).tolist())
-"""Errors of the guessed pitch with which each still is looked at once more."""
+"""Errors that are added to the guessed pitch, rad; each still is measured again with each of them."""
 
 STILL_LOOKS = 12
-"""How often a still picture is given to the detector."""
+"""Number of times that the detector gets the same still picture."""
 
 FRAME_S, SPEED_MPS = 0.04, 25.0
 WIDTH_AT_M = 8.0
@@ -105,7 +108,7 @@ def look_at_still(bgr: Image, guess: CameraModel) -> tuple[LaneEstimate, CameraM
 
 
 def worst_error_px(lanes: LaneEstimate, labels: Labels, camera: CameraModel) -> float:
-    """The largest distance of either line from its marks, along the row; infinite if a line was not detected."""
+    """The largest horizontal distance of either line from its marks, px; infinite if a line was not detected."""
     worst = 0.0
     for line, marks in ((lanes.left, labels["left"]), (lanes.right, labels["right"])):
         if line is None:
@@ -117,7 +120,7 @@ def worst_error_px(lanes: LaneEstimate, labels: Labels, camera: CameraModel) -> 
 
 
 def line_pixels(line: LaneLine, camera: CameraModel, far_m: float = 80.0) -> Float:
-    """(N, 2) px along the line, from near to far."""
+    """Points (N, 2) px on the line, from near to far."""
     x = np.linspace(camera.x_m + 3.0, far_m, 600, dtype=np.float64)
     pixels, _ = vehicle_to_image(np.column_stack([x, line.y_at(x), np.zeros_like(x)]), camera)
     return pixels

@@ -22,10 +22,10 @@ from perception.tracking.tracker import TrackerConfig
 PEDESTRIANS = ("pedestrian",)
 CLEAR = "ClearNoon"
 EVERY_SCORE = 0.001
-"""Lowest score of detections for average precision, which needs weak ones too, down to where they no longer matter."""
+"""Minimum score of a detection for average precision, which needs weak detections too."""
 
 CONFIDENCE = TrackerConfig().weak_min
-"""Score from which recall is measured: the lowest that the tracker takes."""
+"""Minimum score of a detection for recall: the tracker's minimum."""
 
 RANGES_M = ((0.0, 20.0), (20.0, 40.0), (40.0, 80.0))
 LIGHT_RANGE_M = 25.0
@@ -34,7 +34,7 @@ DASHCAM_CARS = Path(__file__).parent / "dashcam_cars.json"
 
 
 def figures(samples: Sequence[Sample]) -> list[Figure]:
-    """The table: average precision in all presets and in clear weather, recall by preset and range, light states."""
+    """All figures: average precision in all presets and in clear weather, recall by preset and range, light states."""
     by_weather: dict[str, list[Sample]] = defaultdict(list)
     for sample in samples:
         by_weather[sample.group].append(sample)
@@ -60,7 +60,7 @@ def detection_figure(name: str, group: str, value: float, count: int, goal: floa
 
 
 def mean_precision(samples: Sequence[Sample], group: str, goal: float | None) -> Figure:
-    """Mean over the classes with at least one object that counts, as COCO defines it."""
+    """Mean average precision as COCO defines it, over the classes with at least one object that counts."""
     each = [average_precision(samples, name) for name in CLASSES]
     present = [float(p.mean()) for p in each if p is not None]
     count = sum(label.counts for sample in samples for label in sample.labels)
@@ -88,7 +88,7 @@ def _recalls(
 
 
 def _light_states(samples: Sequence[Sample]) -> Figure:
-    """Share of the found signal heads within `LIGHT_RANGE_M` whose state is right."""
+    """The fraction of the detected signal heads within `LIGHT_RANGE_M` whose state is right."""
     lights = tuple(name for name in CLASSES if light_state(name) is not None)
     right = total = 0
     for sample in samples:
@@ -101,9 +101,9 @@ def _light_states(samples: Sequence[Sample]) -> Figure:
 
 
 def dashcam_figures(detector: Detector, pictures: Path) -> list[Figure]:
-    """The share of cars found in real dashcam stills, in which they were marked by hand before anything was tuned.
+    """The recall of cars in real dashcam stills; the cars were marked by hand before the detector was tuned.
 
-    `pictures` is the folder with the stills that `DASHCAM_CARS` names. Raises ConfigError where one is missing.
+    `pictures` is the folder with the stills that `DASHCAM_CARS` names. Raises ConfigError if one is missing.
     """
     seen: list[bool] = []
     for name, boxes in json.loads(DASHCAM_CARS.read_text()).items():

@@ -1,4 +1,4 @@
-"""Renders labelled pictures of a populated town in every weather, and keeps them with the detections on disk."""
+"""Renders pictures of a populated town in every weather, detects, and keeps labels and detections on disk."""
 
 from __future__ import annotations
 
@@ -19,9 +19,13 @@ from perception.detection.labels import Label
 from perception.detection.measure import Sample
 
 FIRST_SEED = 900_000
-"""Seeds from here on are for evaluation; training and its validation use lower ones."""
+"""First seed for evaluation; training and its validation use lower seeds."""
 
-VIEWS, GUESTS = 8, 24
+VIEWS = 8
+"""Cars that take pictures in each scene."""
+
+GUESTS = 24
+"""People who walk near the cameras in each scene."""
 
 Moment = tuple[Sample, ...]
 """The samples of all cameras of one car at the same time, in the order of the cameras."""
@@ -36,11 +40,11 @@ def gather_moments(
     kept: Path,
     tell: Callable[[int, int], None],
 ) -> list[Moment]:
-    """Moments in every preset on `map_name`; each of `rounds` goes through all presets with a seed of its own.
+    """The moments of all `rounds` on `map_name`; a round renders every weather preset with a seed of its own.
 
-    Each camera of `rig` has its own detector. If `rig` is empty, the only detector looks through a camera like the
-    compact rig's, at a different place on each car. The moments of a round are kept in a file under `kept` and not made
-    again.
+    `detectors` holds one detector for each camera of `rig`. If `rig` is empty, it holds one detector, and the camera is
+    like the compact rig's, mounted at a different place on each car. Each round is kept as a file in the folder `kept`,
+    and read from there when it exists. `tell(done, all)` is called after each new moment.
     """
     presets = named_weathers()
     moments: list[Moment] = []

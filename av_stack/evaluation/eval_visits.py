@@ -1,4 +1,4 @@
-"""Collects perception's results and the truth on one map, visit by visit; each visit returns plain data for a file."""
+"""Scores perception on one map. A visit is one standing place, stop line or drive; it returns plain data for a file."""
 
 from __future__ import annotations
 
@@ -28,25 +28,27 @@ from perception.lights.reader import LightReader
 from perception.map_index import MapIndex
 
 WARM_FRAMES = 12
-"""Frames after a change of weather that are not scored, while the camera's exposure and the lines' filters settle."""
+"""Frames after a change of weather that are not scored: the exposure and the filters of the lines settle first."""
 
 VOTES = 14
-"""Pictures of one light before its state is taken."""
+"""Pictures of a light that the reader gets before its state is scored."""
 
 VEHICLES, PEOPLE = 40, 45
+"""Other vehicles on a drive, and people on a drive that measures ranging."""
+
 ALL_KINDS = ("bicycle", "bicycle", "bus", "bus", "car", "motorcycle", "motorcycle", "truck", "truck", "van")
-"""Base types of CARLA's vehicles; kinds that are rarer among its blueprints than on a road are drawn twice as often."""
+"""Base types of CARLA's vehicles that are drawn for a drive; rare types are listed twice to draw them more often."""
 
 Raw = dict[str, Any]
 Detect = Callable[[CameraImage], tuple[Detection, ...]]
 
 
 class Visitor:
-    """Makes the visits on one map on the server at `address`; call `close` once."""
+    """Makes the visits on the map that the server at `address` has loaded; call `close` once at the end."""
 
     def __init__(self, address: Address, map_name: str, rig: Rig, seed: int, frames: int) -> None:
         self._address, self._map, self._seed, self._frames = address, map_name, seed, frames
-        self._rig = replace(rig, radars=())  # what the cameras alone find
+        self._rig = replace(rig, radars=())  # the cameras are measured without help from radars
         self._camera = rig.cameras[0]
         self._stand: Stand | None = None
 
@@ -132,14 +134,14 @@ class Visitor:
             shows = is_in_picture(stop, stand.world.lane_graph, self._camera)
             for turn, weather in enumerate(weathers, number):
                 stand.stage.set_weather(weather)
-                # All others show another state, so that taking another light for the governing one is noticed.
+                # All other lights show another state, so a mistake about which light governs gives a wrong state.
                 stand.stage.show_lights({stop.signal_id: STATES[turn % len(STATES)]}, STATES[(turn + 1) % len(STATES)])
                 read = self._read_lights(stand, stop.place, detect)
                 lights.add(weather, stop, stand.world.truth().lights[stop.signal_id], read, shows)
         return {"lights": lights.raw()}
 
     def _read_lights(self, stand: Stand, place: Place, detect: Detect) -> dict[str, TrafficLightView]:
-        """Recognized states by signal id, after a reader has voted over several pictures."""
+        """The recognized states by signal id, after a reader has seen several pictures."""
         ego = stand.world.truth().ego
         reader, read = LightReader(stand.world.lane_graph), {}
         for frame in range(WARM_FRAMES // 2 + VOTES):
@@ -155,7 +157,7 @@ class Visitor:
         return self._stand
 
     def _survey(self, number: int) -> Survey:
-        """Start a drive; if its start is occupied, the next one is tried."""
+        """Start a drive; tries up to five starts, since one may be occupied. Raises WorldError if all are."""
         for attempt in range(5):
             try:
                 return Survey(self._address, self._spec(13 * number + 5 * attempt + 1, VEHICLES))

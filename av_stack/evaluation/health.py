@@ -1,4 +1,4 @@
-"""Evaluates camera health monitoring: how soon faults are noticed, and how often good pictures raise an alarm."""
+"""Evaluates the camera health monitor: how soon it notices faults, and how many good pictures it reports as faulty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from av_stack.evaluation.table import Figure
 from perception.health.monitor import PICTURE_FAULTS, Fault, HealthMonitor
 
 GOOD, BROKEN = 6, 2
-"""A test shows `GOOD` good pictures, then up to `BROKEN` faulty ones, within which the fault must be noticed."""
+"""Numbers of good and then faulty pictures in a test; the fault must be noticed in one of the faulty pictures."""
 
 NOISE_SIGMA = 40.0
 """Standard deviation of the noise of a noisy picture, in grey levels."""
@@ -32,7 +32,7 @@ class HealthSample:
 
 
 def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Generator) -> Image | None:
-    """`now` as a camera with `fault` would send it; `before` is the picture that it sent last. None if none is sent."""
+    """The picture `now` with `fault` applied; `before` is the last picture sent. None if the picture is missing."""
     if fault is Fault.MISSING:
         return None
     if fault is Fault.BLACK:
@@ -40,7 +40,7 @@ def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Genera
     if fault is Fault.FROZEN:
         return before
     if fault is Fault.OVEREXPOSED:
-        gain = 2.0 * 255.0 / max(float(np.median(now)), 4.0)  # half of the picture is burnt out, even at night
+        gain = 2.0 * 255.0 / max(float(np.median(now)), 4.0)  # half of the picture saturates, even at night
         return np.asarray(np.clip(now.astype(np.float32) * gain + 60.0, 0, 255), dtype=np.uint8)
     if fault is Fault.NOISY:
         return np.asarray(np.clip(now + rng.normal(0.0, NOISE_SIGMA, now.shape), 0, 255), dtype=np.uint8)
@@ -52,10 +52,11 @@ def break_picture(fault: Fault, now: Image, before: Image, rng: np.random.Genera
 
 @dataclass(frozen=True, slots=True)
 class PassingVehicle:
-    """A car that crosses right ahead; a piece of the scene, cut out of the picture, stands for its `side` (H, W, 3).
+    """A car that crosses close ahead, drawn as a patch that moves sideways; its roof is at the height of the camera.
 
-    `left_px` is its left edge in the first picture, just outside of it; `step_px` its way from one picture to the next,
-    to the right where positive. Its roof is at the height of the camera.
+    * `side` (H, W, 3): the patch, cut out of the picture.
+    * `left_px`: its left edge in the first picture, just outside the picture.
+    * `step_px`: its motion from one picture to the next, positive to the right.
     """
 
     side: Image
@@ -64,7 +65,7 @@ class PassingVehicle:
 
     @staticmethod
     def draw(image: CameraImage, rng: np.random.Generator) -> PassingVehicle:
-        """A car of 4.5 m by 1.5 m, 4.5 to 9 m ahead, at 8 to 20 m/s."""
+        """A random car: 4.5 m long, 1.5 m high, 4.5 to 9 m ahead, at 8 to 20 m/s from either side."""
         height, width = image.bgr.shape[:2]
         focal_px = 0.5 * width / np.tan(0.5 * image.camera.fov_x_rad)
         px_per_m = focal_px / rng.uniform(4.5, 9.0)
@@ -75,7 +76,7 @@ class PassingVehicle:
         return PassingVehicle(side, width, -step) if rng.random() < 0.5 else PassingVehicle(side, -wide, step)
 
     def paint(self, scene: Image, number: int) -> Image:
-        """`scene`, the `number`th picture from 0, with the car in it."""
+        """A copy of `scene`, the picture with index `number`, with the car drawn into it."""
         high, wide = self.side.shape[:2]
         left, top = self.left_px + number * self.step_px, len(scene) // 2
         first, end = max(left, 0), min(left + wide, scene.shape[1])
@@ -89,8 +90,11 @@ class PassingVehicle:
 class HealthEvaluation:
     """Scores of the health monitor; call `add` with a run of at least `GOOD + BROKEN` good pictures in one weather.
 
-    `passing` holds, for each picture with a `PassingVehicle`, whether it was taken for torn. `raw`, `add_raw` and
-    `figures` as in the other evaluations.
+    * `noticed`: for each fault and test, whether the monitor noticed the fault.
+    * `alarms`: for each weather and good picture, whether the monitor reported a fault.
+    * `passing`: for each picture with a `PassingVehicle`, whether the monitor reported it as torn.
+
+    `raw` gives the scores for a file, `add_raw` adds them from one, and `figures` summarises them.
     """
 
     noticed: dict[str, list[bool]] = field(default_factory=lambda: defaultdict(list))
@@ -106,7 +110,8 @@ class HealthEvaluation:
             if fault is Fault.FROZEN and abs(samples[-1].speed_mps) < 1.0:
                 continue  # a standing car may see the same picture again
             self.noticed[fault.value].append(_is_noticed(fault, samples[: GOOD + BROKEN], rng))
-        self.passing += _is_passing_torn(samples, rng.spawn(1)[0])  # of its own, so that the faults stay the same
+        # A generator of its own: the faults' random numbers do not depend on this part.
+        self.passing += _is_passing_torn(samples, rng.spawn(1)[0])
 
     def raw(self) -> dict[str, Any]:
         return {"noticed": dict(self.noticed), "alarms": dict(self.alarms), "passing": list(self.passing)}

@@ -15,34 +15,48 @@ from av_stack.evaluation.table import Figure
 from perception.map_index import BoundaryCrossing, MapIndex
 
 NEAR_M, FAR_M, STEP_M = 5.0, 30.0, 1.0
+"""The lines of the map are sampled from `NEAR_M` to `FAR_M` ahead, every `STEP_M`, m."""
+
 SCORED_TO_M = 14.0
-"""A line of the map counts in a frame if it continues at least this far, which excludes junctions."""
+"""Minimum distance ahead, m, to which a line of the map must continue to be scored; this excludes junctions."""
 
 AT_M = 10.0
+"""Distance ahead at which the lateral error is measured, m."""
+
 JOIN_M = 0.5
-"""Largest lateral step between crossings of one line that are `STEP_M` apart."""
+"""Maximum lateral step between two samples of one line that are `STEP_M` apart, m."""
 
 LANE_HALF_MAX_M = 3.0
-"""Largest lateral distance of the ego's own lines."""
+"""Maximum lateral distance of the lines of the ego's lane, m."""
 
 MISSED_M = 1.75
-"""Error that a line counts with if it was not detected: half a lane."""
+"""Lateral error of a line that was not detected, m: half the width of a lane."""
 
-CONFIDENCE_X_M, CONFIDENCE_WITHIN_M = 15.0, 0.2
-"""A line is right if it is this near to the truth at this distance, as `LaneLine.confidence` defines it."""
+CONFIDENCE_X_M = 15.0
+"""Distance ahead, m, at which `LaneLine.confidence` predicts whether a line is right."""
+
+CONFIDENCE_WITHIN_M = 0.2
+"""Maximum lateral error of a right line at that distance, m."""
 
 CONFIDENCE_BANDS = ((0.0, 0.5), (0.5, 0.7), (0.7, 0.85), (0.85, 0.95), (0.95, 1.01))
+"""Intervals [low, high) of confidence for which the fraction of right lines is reported."""
 
 TUSIMPLE_PX_AT_1280 = 20.0
+"""Maximum horizontal error of a hit in TuSimple's accuracy, px, in a picture 1280 px wide."""
+
 ROW_STEP_PX = 5
+"""Distance between the picture rows in which a line is compared, px."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineScore:
-    """Score of one line in one frame: lateral error at 10 m (None: not detected), and hits among its sampled rows.
+    """Score of one line in one frame.
 
-    `is_there` is False for a line that was detected where the map has none: it has no rows, and only its confidence
-    counts. `kind_is_right` and `colour_is_right` are None where the detector or the map does not know.
+    * `error_m`: lateral error at 10 m, m; None if the line was not detected.
+    * `hits`, `rows`: rows of the picture in which the line is right by TuSimple's rule, and rows compared.
+    * `confidence`: the detector's confidence; `error_at_15_m`: lateral error at 15 m, m.
+    * `is_there`: False for a line detected where the map has none. It has no rows; only its confidence is scored.
+    * `kind_is_right`, `colour_is_right`: None if the detector or the map gives no kind or colour.
     """
 
     error_m: float | None
@@ -64,7 +78,7 @@ class LineScore:
 
 @dataclass(frozen=True, slots=True)
 class TrueLine:
-    """A line of the map: `points` (N, 2) m in the vehicle frame, with marking kind and colour."""
+    """A line of the map: `points` (N, 2) m, vehicle frame, and the kind and colour of its marking."""
 
     points: Float
     kind: str
@@ -72,10 +86,10 @@ class TrueLine:
 
 
 def true_lines(index: MapIndex, ego: Pose2D) -> tuple[TrueLine | None, TrueLine | None]:
-    """(left, right) painted line of the ego's lane ahead; None where the map has none.
+    """The painted lines (left, right) of the ego's lane ahead; None for a side on which the map has none.
 
-    Each starts at the boundary nearest beside the ego and is followed ahead as long as it continues. Kerbs are not
-    painted.
+    A line starts at the nearest boundary on its side of the ego and is followed ahead as long as it continues. Kerbs
+    are left out.
     """
     xs = np.arange(NEAR_M, FAR_M + STEP_M, STEP_M)
     crossings = [[c for c in index.boundaries_at(ego, float(x), 8.0) if c.kind is not MarkingKind.KERB] for x in xs]
@@ -104,7 +118,7 @@ def _distance(crossing: BoundaryCrossing) -> float:
 
 
 def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
-    """Whether the map has no line at all along `line`, from 6 to 15 m: a false detection."""
+    """Whether `line` is a false detection: the map has no boundary near it between 6 m and 15 m ahead."""
     for x in (6.0, 9.0, 12.0, 15.0):
         if any(abs(c.y_m - float(line.y_at(x))) < JOIN_M for c in index.boundaries_at(ego, x, 8.0)):
             return False
@@ -112,7 +126,11 @@ def is_bare(index: MapIndex, ego: Pose2D, line: LaneLine) -> bool:
 
 
 def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> LineScore:
-    """Score a detected line by TuSimple's rule: within 20 px of the true one at 1280 px width, more if slanted."""
+    """Score a detected line by TuSimple's rule.
+
+    In each row it must lie within 20 px of the true line in a picture 1280 px wide; the limit grows with the slant of
+    the true line.
+    """
     truth = true.points
     pixels, _ = vehicle_to_image(np.column_stack([truth, np.zeros(len(truth))]), camera)
     inside = (pixels[:, 0] >= 0) & (pixels[:, 0] < camera.width_px) & (pixels[:, 1] < camera.height_px)
@@ -138,7 +156,10 @@ def score_line(line: LaneLine | None, true: TrueLine, camera: CameraModel) -> Li
 
 
 class LaneEvaluation:
-    """Collects scores by weather: `add` each frame, then `figures`; `raw` and `add_raw` are for files."""
+    """Collects scores by weather: call `add` with each frame, then `figures`.
+
+    `raw` gives the scores for a file, `add_raw` adds them from one.
+    """
 
     def __init__(self) -> None:
         self._scores: dict[str, list[LineScore]] = defaultdict(list)
@@ -164,7 +185,7 @@ class LaneEvaluation:
             self._scores[weather] += [LineScore(**score) for score in scores]
 
     def figures(self) -> list[Figure]:
-        """Error and accuracy per weather and over all; share of right lines for each band of confidence."""
+        """Error and accuracy in each weather and in all; fraction of right lines in each band of confidence."""
         out: list[Figure] = []
         errors: list[float] = []
         for weather, scores in sorted(self._scores.items()):
@@ -198,7 +219,7 @@ def _of_kinds(scores: Sequence[LineScore]) -> list[Figure]:
 
 
 def _of_confidence(scores: Sequence[LineScore]) -> list[Figure]:
-    """Share of right lines by confidence: of those with 0.9 or more, nine in ten shall be right.
+    """The fraction of right lines by confidence; the goal is 0.9 for lines with a confidence of 0.9 or more.
 
     Lines detected where the map has none count as wrong.
     """

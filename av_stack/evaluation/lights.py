@@ -32,23 +32,25 @@ from perception.lights.reader import sure_state
 
 STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN)
 HEAD_TOP_M = 3.7
-"""Height above the road of the top of a head that is low on its post; its red lamp is near the top.
+"""Height of the top of a signal head that is low on its post, m above the road; the red lamp is near the top.
 
-Hanging heads leave the picture sooner.
+Heads that hang above the road are higher and leave the picture earlier.
 """
 
 STOP_NEAREST_M = 4.0
-"""Smallest distance before a stop line from which lights are observed."""
+"""Smallest distance before a stop line from which a light is observed, m."""
 
 RANGES_M = ((0.0, 25.0), (25.0, 40.0), (40.0, 60.0))
-"""Bands of distance from the ego to the light's post, which often stands beyond the junction."""
+"""Bands of distance from the ego to the light's post, m; the post often stands on the far side of the junction."""
 
 
 @dataclass(frozen=True, slots=True)
 class LightSample:
-    """One observation of the governing light: its distance, true state and recognized state (None: not recognized).
+    """One observation of the light that governs the ego.
 
-    `in_picture`: whether its head is within the camera's field of view.
+    * `distance_m`: distance to its post, m.
+    * `true`, `read`: the true state, and the recognized one or None.
+    * `in_picture`: whether its head is within the camera's field of view.
     """
 
     weather: str
@@ -68,7 +70,10 @@ class StopPlace:
 
 
 def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Generator) -> list[StopPlace]:
-    """Up to `count` places, `STOP_NEAREST_M` to `far_m` before stop lines with a light, if lanes reach back so far."""
+    """Up to `count` random places, `STOP_NEAREST_M` to `far_m` before the stop lines of traffic lights.
+
+    A place needs a lane that leads to the stop line from so far without a branch or a junction.
+    """
     signals = [s for s in graph.signals if s.kind is SignalKind.TRAFFIC_LIGHT and s.lane in graph.lanes]
     found: list[StopPlace] = []
     for _ in range(20 * count):
@@ -85,7 +90,10 @@ def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Gener
 
 
 def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float] | None:
-    """The lane and arc length `distance_m` before `s_m`, back along single predecessors that are not in a junction."""
+    """The lane and arc length `distance_m` before arc length `s_m` of `lane`.
+
+    None if the lane has several predecessors there, or one in a junction.
+    """
     while distance_m > s_m:
         distance_m -= s_m
         before = [graph.lanes[key] for key in lane.predecessors if key in graph.lanes]
@@ -103,14 +111,14 @@ def _on(lane: Lane, s_m: float) -> Place:
 
 
 def ego_at(frame: SensorFrame, pose: Pose2D, place: Place) -> EgoState:
-    """The state of a standing ego with its true pose: localization is measured elsewhere."""
+    """The state of a standing ego with its true pose, so that errors of localization have no influence."""
     return EgoState(
         frame.stamp, pose.x_m, pose.y_m, pose.yaw_rad, 0.0, 0.0, 0.0, np.zeros((4, 4)), place.z_m, place.grade_rad
     )
 
 
 def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> bool:
-    """Whether a whole head on the governing light's post is in the field of view; what may hide it is ignored."""
+    """Whether a whole head on the governing light's post is in the field of view; occlusion is ignored."""
     post = next(s.place for s in graph.signals if s.signal_id == stop.signal_id and s.place is not None)
     x, y = map_to_vehicle(post, stop.place.pose)
     (u, v), _ = vehicle_to_image([x, y, HEAD_TOP_M - x * np.tan(stop.place.grade_rad)], camera)
@@ -118,7 +126,10 @@ def is_in_picture(stop: StopPlace, graph: LaneGraph, camera: CameraModel) -> boo
 
 
 class LightEvaluation:
-    """Collects observations: `add` each, then `figures`; `raw` gives them for a file and `add_raw` reads them."""
+    """Collects observations: call `add` with each, then `figures`.
+
+    `raw` gives the observations for a file, `add_raw` adds them from one.
+    """
 
     def __init__(self) -> None:
         self._sights: list[LightSample] = []
@@ -174,7 +185,7 @@ def _shares(sights: Sequence[LightSample], group: str, goal: float | None) -> li
 
 @dataclass(frozen=True, slots=True)
 class LabelledHead:
-    """A signal head in a picture and its state. `is_aside`: it faces another way and hardly shows its lamp."""
+    """A signal head in a picture and its state. `is_aside`: the head faces sideways and its lamp is hardly visible."""
 
     picture: Path
     box_px: tuple[float, float, float, float]
@@ -187,13 +198,14 @@ UNREAL_LAMPS = Path(__file__).with_name("carla_unreal_lamps.json")
 """Hand labels for `unreal_heads`."""
 
 UNREAL_SIZE_PX = (640, 380)
-"""Width and height of the pictures that it names."""
+"""Width and height of the pictures in `UNREAL_LAMPS`, px."""
 
 
 def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
-    """Heads in the pictures in `folder` (images/, labels/ in YOLO's format) whose states are labelled in this project.
+    """The heads in a public data set whose states were labelled by hand in this project.
 
-    `UNREAL_LAMPS` gives the picture, the line of its label file, and the state, with "aside" for heads that face away.
+    `folder` holds the data set: images/, and labels/ in YOLO's format. For each picture, `UNREAL_LAMPS` gives the line
+    of the label file and the state, followed by "aside" for a head that faces sideways.
     """
     width, height = UNREAL_SIZE_PX
     for picture, states in json.loads(UNREAL_LAMPS.read_text()).items():
@@ -207,9 +219,10 @@ def unreal_heads(folder: Path) -> Iterator[LabelledHead]:
 
 
 def read_head(bgr: Image, box_px: tuple[float, float, float, float], model: HeadModel | None = None) -> LightState:
-    """The state of the head in a box of one picture; UNKNOWN if the evidence is doubtful.
+    """The state of the head in a box of one picture; UNKNOWN if no state is probable enough.
 
-    A head that the upper edge of the picture cuts is never read as off. `model` replaces the shipped coefficients.
+    A head that is cut by the upper edge of the picture is never read as off: its red lamp may be outside. `model`
+    replaces the shipped coefficients.
     """
     probabilities = head_probabilities(bgr, box_px, model)
     if probabilities is None:

@@ -1,6 +1,6 @@
 """Runs `av-stack eval perception`: visits maps in every weather and compares perception with the truth.
 
-The raw scores of every visit go to a file as soon as it ends, so that a run that was stopped can continue.
+The raw scores of a visit are written to a file when the visit ends, so that a stopped run can resume.
 """
 
 from __future__ import annotations
@@ -42,17 +42,19 @@ from perception.device import resolve_device
 from perception.stages.lights import looks_ahead
 
 DRIVEN = ("lanes", "health")
-"""Parts that are also measured on drives."""
+"""Parts that are measured on drives through all weathers."""
 
 PARTS = (*DRIVEN, "ranging", "lights", "detection", "dashcam")
+"""The parts that can be measured."""
+
 DETECTION_MAP = "Town02"
-"""Map for the detector, which is trained on other maps only. It is CARLA's own and comes with `maps`."""
+"""Map on which the detector is measured; it was trained on other maps. CARLA's own map, read from `EvalSpec.maps`."""
 
 LIGHTS_FAR_M = 40.0
-"""Largest distance before a stop line from which lights are observed."""
+"""Largest distance before a stop line from which a light is observed, m."""
 
 WIDTH_PX, HEIGHT_PX = 640, 360
-"""Size of the pictures for the detector, as of the compact rig."""
+"""Size of the pictures for the detector, px: that of the compact rig."""
 
 Tell = Callable[[str], None]
 
@@ -61,13 +63,17 @@ Tell = Callable[[str], None]
 class EvalSpec:
     """What to measure, and how much of it.
 
-    * `frames`: scored pictures of each weather at each of `places` standing places and on each of `drives`, for every
-      map.
-    * Ranging has as many drives of its own, with the seeds `seed`, `seed + 1`, ..., among road users of all kinds.
+    * `parts`: some of `PARTS`; `map_names`: maps to visit; `weathers`: presets, empty for all.
+    * `frames`: scored pictures in each weather on each visit.
+    * `places`: standing places on each map, for lanes.
+    * `drives`: drives on each map, for lanes and health. Ranging has the same number of drives of its own, among road
+      users of all kinds, with the seeds `seed`, `seed + 1`, ...
     * `lights`: stop lines on each map at which lights are observed.
-    * Detection is measured on pictures of its own, on a map of its own in `maps`: `scenes` times eight of each weather.
-    * `weights`: a user's own detector; `dashcam`: a folder of real pictures.
-    * `like`, one of `SHIPPED`: the detector works as in a drive on this device; by default on the one that is here.
+    * `scenes`: rounds of pictures for detection, on `DETECTION_MAP`; a round has eight pictures of each weather.
+    * `maps`: folder with more .xodr maps.
+    * `weights`: a user's own detector; None for the shipped one.
+    * `dashcam`: folder of real pictures.
+    * `like`, one of `SHIPPED`: use the network and input sizes of a drive on this device; None for the present device.
     """
 
     parts: tuple[str, ...] = (*DRIVEN, "ranging")
@@ -105,9 +111,9 @@ class EvalSpec:
 
 
 def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
-    """Make the visits that are missing and measure; writes `out/perception.json`, `.md` and charts of the figures.
+    """Make the missing visits and return all figures; writes `out/perception.json`, `.md` and charts.
 
-    `tell` is called with the current activity. Raises ConfigError where `out` holds a run with other settings.
+    `tell` is called with the current activity. Raises ConfigError if `out` holds a run with other settings.
     """
     _claim(out, spec, rig)
     for map_name in spec.map_names:
@@ -138,7 +144,7 @@ def gather(spec: EvalSpec, out: Path) -> list[Figure]:
 
 
 def _visits(spec: EvalSpec, map_name: str) -> Iterator[tuple[str, str, int]]:
-    """(name of the file, kind, number) of every visit to a map; drives come last, since each loads the map again."""
+    """(file name, kind, number) of every visit to a map. Drives come last, because each of them loads the map again."""
     if "lanes" in spec.parts:
         yield from ((f"{map_name}-stand-{n}", "stand", n) for n in range(spec.places))
     if "lights" in spec.parts:
@@ -177,7 +183,7 @@ def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Dete
 
 
 def _keep(path: Path, raw: Raw) -> None:
-    """Write the file in one step, since a run may be stopped while it writes."""
+    """Write the file atomically: a run may be stopped while it writes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
     part.write_text(json.dumps(raw))
@@ -185,7 +191,7 @@ def _keep(path: Path, raw: Raw) -> None:
 
 
 def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
-    """Record the settings of `out`; raises ConfigError where it holds visits made with other settings."""
+    """Record the settings in `out`. Raises ConfigError if it holds visits with other settings."""
     path, own = out / "visits" / "settings.txt", json.dumps({**_plain(spec), "cameras": repr(rig.cameras)}, indent=1)
     if path.is_file() and path.read_text() != own:
         raise ConfigError(f"{out} holds an evaluation with other settings: choose another --out, or delete it")
@@ -194,13 +200,13 @@ def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
 
 
 def _plain(spec: EvalSpec) -> dict[str, Any]:
-    """The settings as plain values; the noise of the boxes for ranging is one of them."""
+    """The settings as plain values for JSON; with the part ranging, also the description of the boxes' noise."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
 def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
-    """The device that is here, the device that is imitated, and the detector's weights as in a drive on that one."""
+    """(present device, device whose detector is used, weights of that detector)."""
     device, _ = resolve_device("auto", has_weights=True)
     like = spec.like or device
     return device, like, spec.weights or SHIPPED[like]
@@ -212,7 +218,7 @@ def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detecto
 
 
 def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
-    """Detectors as in a drive: on a GPU each camera has its own network size, on a CPU all have the smallest."""
+    """One detector for each camera, as in a drive: on a GPU with a network size per camera, on a CPU the smallest."""
     device, like, weights = _seen_with(spec)
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
     if like == "cpu":
@@ -222,10 +228,10 @@ def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detec
 
 
 def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
-    """Figures of the detector.
+    """The figures of the detector.
 
-    Of a rig with several cameras those that look ahead are used. A single camera stands for any of its kind: it is
-    mounted at random places.
+    With several cameras in the rig, its cameras that look ahead are used. With one camera, pictures are taken from
+    random mounting places instead.
     """
     cameras = tuple(filter(looks_ahead, rig.cameras)) if len(rig.cameras) > 1 else ()
     detectors = _rig_detectors(spec, cameras) if cameras else [_detector(spec, EVERY_SCORE)]
@@ -239,6 +245,6 @@ def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
 
 def machine() -> dict[str, str | int]:
-    """The machine and the versions that the figures were measured with."""
+    """The machine and the versions of the libraries with which the figures were measured."""
     versions = {"carla": version("carla"), "numpy": np.__version__, "opencv": cv2.__version__}
     return {"cpu": platform.machine(), "cores": os.cpu_count() or 0, "python": platform.python_version(), **versions}

@@ -1,4 +1,4 @@
-"""Chooses places on a map from which to measure lane detection: straights, bends and slopes, by seed."""
+"""Chooses places on a map at which lane detection is measured: straights, bends and slopes, by seed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from av_core.types import Lane, LaneGraph, Pose2D
 from av_stack.world.carla.stand import Place
 
 AHEAD_M = 32.0
-"""The lane continues at least this far: lines are measured up to 30 m."""
+"""Minimum length of lane ahead of a place, m: lines are measured up to 30 m."""
 
 BEND_1PM = 0.008
-"""Curvature from which a lane counts as a bend."""
+"""Minimum curvature of a bend, 1/m."""
 
 GRADE_CHANGE = 0.02
-"""Change of the road's grade from which it counts as a crest or dip."""
+"""Minimum change of the road's grade at a crest or dip, m/m."""
 
 OFF_CENTRE_M, OFF_HEADING_RAD = 0.3, 0.03
-"""Largest lateral offset and heading error of the car in its lane."""
+"""Largest lateral offset, m, and heading error, rad, of the car in its lane."""
 
 
 def choose_places(graph: LaneGraph, count: int, rng: np.random.Generator) -> list[Place]:
-    """`count` places: a third each in bends, before crests and dips, and anywhere, as far as the map has them.
+    """`count` places: a third in bends, a third before crests and dips, and a third anywhere, if the map has them.
 
-    The car stands as cars drive: up to `OFF_CENTRE_M` beside the lane's centre and not exactly along it.
+    The car has a random offset and heading error in its lane, like a driven car.
     """
     lanes = [lane for lane in graph.lanes.values() if not lane.is_junction and lane.length_m > AHEAD_M + 3.0]
     wanted = (_bends, _has_crest, lambda lane, row: True)

@@ -1,7 +1,7 @@
-"""Evaluates depth: distances of objects, the depth image, and velocities of tracked vehicles, against the truth.
+"""Compares distances of objects, the depth image and velocities of tracked vehicles with the truth.
 
-The detector is replaced by true boxes of the objects that count (`perception.detection.classes`) with simulated noise
-(`boxes.py`), so that these figures measure ranging and tracking alone; the detector is measured separately.
+The detector is replaced by the true boxes of the objects that count (`perception.detection.classes`) with simulated
+noise (`boxes.py`). So these figures measure ranging and tracking alone; the detector is measured separately.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from perception.objects import ObjectPerception, Sighting
 
 
 def true_ego(frame: SurveyFrame) -> EgoState:
-    """The ego's true state: localization is measured elsewhere."""
+    """The ego's true state, so that errors of localization have no influence."""
     ego, imu = frame.truth.ego, frame.sensors.imu
     return EgoState(
         frame.sensors.stamp, ego.x_m, ego.y_m, ego.yaw_rad, frame.sensors.wheel_speed_mps, imu.accel_mps2[0],

@@ -11,17 +11,24 @@ import numpy as np
 from av_stack.evaluation.table import Figure
 
 FAR_M, BAND_M = 40.0, 10.0
+"""Largest distance that is scored, and width of a band of distance, m."""
+
 VEHICLES = ("car", "truck", "bus", "motorcycle", "bicycle")
 MOVING_MPS = 0.3
+"""Minimum speed of a vehicle that counts as moving, m/s."""
+
 ELLIPSE_99 = 9.21
 """99 % quantile of the squared Mahalanobis distance with two degrees of freedom (chi-squared); its mean (NEES) is 2."""
 
 GAP_FRAMES = (4, 21)
-"""Frames of 0.05 s between two sightings that make a gap: 0.2 s to 1 s, after which a track may be dropped."""
+"""Minimum and maximum number of frames of 0.05 s in a gap between two sightings; after 1 s a track may be dropped."""
 
 
 class PositionSample(NamedTuple):
-    """Position of a box: true distance, relative error of the distance, NEES in two dimensions."""
+    """A ranged object: true distance, relative error of the distance, and NEES of the position.
+
+    NEES (normalised estimation error squared) is the squared error in units of the estimated covariance.
+    """
 
     range_m: float
     error: float
@@ -40,14 +47,18 @@ class TrackSample(NamedTuple):
 
 
 class IdentitySample(NamedTuple):
-    """Two consecutive sightings of a road user, `frames` apart, and whether they had the same track."""
+    """Two consecutive sightings of a road user, `frames` apart, and whether both belong to the same track."""
 
     frames: int
     is_same: bool
 
 
 class DepthSample(NamedTuple):
-    """Depth pixels of one picture in a band of range: number, sum of |relative error|, number within two sigma."""
+    """The depth pixels of one picture in one band of distance, on or off the road.
+
+    `number` of pixels, `error_sum` of their absolute relative errors, and `within`, the number of pixels whose error is
+    below two standard deviations.
+    """
 
     weather: str
     band: int
@@ -59,7 +70,7 @@ class DepthSample(NamedTuple):
 
 @dataclass(slots=True)
 class RangingScores:
-    """Samples of one visit, or with `add_raw` of many."""
+    """The samples of one visit; `add_raw` adds those of other visits."""
 
     ranged: list[PositionSample] = field(default_factory=list)
     sighted: list[TrackSample] = field(default_factory=list)
@@ -71,7 +82,7 @@ class RangingScores:
         return {part.name: list(getattr(self, part.name)) for part in fields(self)}
 
     def add_raw(self, raw: Mapping[str, list[Any]]) -> None:
-        """Add the samples that `raw` returned."""
+        """Add the samples in `raw`, which the method `raw` of another instance returned."""
         self.ranged += [PositionSample(*row) for row in raw["ranged"]]
         self.sighted += [TrackSample(*row) for row in raw["sighted"]]
         self.seen += [IdentitySample(*row) for row in raw["seen"]]

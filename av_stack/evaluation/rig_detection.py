@@ -1,4 +1,4 @@
-"""Detection figures of a rig with several cameras: an object is found if one of the cameras that show it finds it."""
+"""Detection figures of a rig with several cameras: an object is found if it is detected in any camera's picture."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from perception.detection.labels import Label
 from perception.detection.measure import Sample, match_labels
 
 VEHICLE_REACH_M, PEDESTRIAN_REACH_M, LIGHT_REACH_M = 80.0, 50.0, 60.0
-"""Distance to which each kind of object is scored."""
+"""Largest distance at which each kind of object is scored, m."""
 
 LIGHTS = tuple(name for name in CLASSES if light_state(name) is not None)
 
 
 def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[Figure]:
-    """Recall over all cameras in clear weather, in all presets and by range; precision and light states per camera."""
+    """All figures: recall over all cameras, by weather and range; precision and light states of each camera."""
     clear = [moment for moment in moments if moment[0].group == CLEAR]
     out = [*_recalls(clear, CLEAR, (0.95, 0.90)), *_recalls(moments, "all presets", (0.85, 0.75))]
     for low, high in RANGES_M:
@@ -37,9 +37,9 @@ def rig_figures(moments: Sequence[Moment], rig: Sequence[CameraModel]) -> list[F
 
 
 def seen_by_any(moment: Moment, names: Sequence[str]) -> list[tuple[float, bool]]:
-    """For each object of `names` that counts in one of the pictures: its distance, and whether one of them finds it.
+    """(distance, whether found) of each object of the classes `names` that counts in at least one picture.
 
-    Pictures in which an object does not count are ignored for it.
+    A picture in which an object does not count is ignored for this object.
     """
     things: dict[int, tuple[float, bool]] = {}
     for sample in moment:
@@ -69,13 +69,13 @@ def _recalls(
 
 
 def _light_states(samples: Sequence[Sample], camera: str) -> Figure:
-    """Share of the found signal heads within reach whose state is right."""
+    """The fraction of the detected signal heads within reach whose state is right."""
     right = [is_right for sample in samples for is_right, _ in _read(sample).values()]
     return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m, {camera}", _mean(right), len(right))
 
 
 def _best_light_states(moments: Sequence[Moment]) -> Figure:
-    """As `_light_states`, with each head read in the picture in which it is found largest."""
+    """The same for all cameras together: each head counts once, in the picture in which it is largest."""
     right = []
     for moment in moments:
         best: dict[int, tuple[bool, float]] = {}
@@ -87,7 +87,7 @@ def _best_light_states(moments: Sequence[Moment]) -> Figure:
 
 
 def _read(sample: Sample) -> dict[int, tuple[bool, float]]:
-    """For each head that is found, by number: whether its state is right, and its height in px."""
+    """(whether its state is right, its height in px) of each detected head, by the head's number."""
     near = Sample(tuple(x for x in sample.labels if x.distance_m <= LIGHT_REACH_M), sample.found, sample.group)
     labels, found = match_labels(near, LIGHTS, CONFIDENCE)
     _, right = match_labels(near, LIGHTS, CONFIDENCE, any_of=False)

@@ -14,9 +14,11 @@ from rich.table import Table
 class Figure:
     """One measured value.
 
-    `part` is the module ("lanes", "ranging", "detection", ...), `name` the quantity, `group` the frames it was measured
-    over ("ClearNoon", "all", "0-20 m"). `goal` is the target: an upper bound, or a lower bound if `more_is_better`.
-    `count` is the number of samples behind the value.
+    * `part`: the module, such as "lanes", "ranging" or "detection".
+    * `name`: the quantity; `unit`: its unit.
+    * `group`: the samples it was measured on, such as "ClearNoon", "all" or "0-20 m".
+    * `count`: the number of samples.
+    * `goal`: the target, an upper bound; a lower bound if `more_is_better`.
     """
 
     part: str
@@ -37,7 +39,7 @@ class Figure:
 
 
 def markdown(figures: Sequence[Figure]) -> str:
-    """A Markdown table, in the order given."""
+    """The figures as a Markdown table, in the given order."""
     lines = ["| part | figure | over | value | goal | met | samples |", "|---|---|---|---:|---:|---|---:|"]
     for f in figures:
         sign = "≥" if f.more_is_better else "≤"
@@ -59,7 +61,7 @@ def rich_table(figures: Sequence[Figure]) -> Table:
 
 
 def write_figures(figures: Sequence[Figure], machine: Mapping[str, object], out: Path, stem: str) -> None:
-    """Write `out/STEM.json` and `out/STEM.md`; `machine` describes what they were measured on."""
+    """Write `out/STEM.json` and `out/STEM.md`; `machine` describes the machine on which they were measured."""
     out.mkdir(parents=True, exist_ok=True)
     plain = [{**asdict(f), "is_met": f.is_met} for f in figures]
     (out / f"{stem}.json").write_text(json.dumps({"machine": dict(machine), "figures": plain}, indent=1) + "\n")

@@ -13,10 +13,10 @@ from perception.detection.classes import CLASSES, VEHICLES, light_state
 
 FOLDER = Path(__file__).parent / "class_maps"
 GROUPS = ("vehicle", "pedestrian", "light")
-"""The groups that are measured. A vehicle or light is also found if its kind or state is wrong."""
+"""The groups that are measured. A vehicle counts as found if its kind is wrong, and a light if its state is wrong."""
 
 IGNORE = "ignore"
-"""Meaning of boxes that are neither right nor wrong, like detections inside them."""
+"""Meaning of boxes that are not scored; detections inside them are not scored either."""
 
 BACKGROUND = "background"
 """Meaning of boxes that are dropped: a detection there is false."""
@@ -27,9 +27,9 @@ MEANINGS = (*CLASSES, "vehicle", "light", IGNORE, BACKGROUND)
 class ClassMap(Strict):
     """The meaning of each class name of a data set.
 
-    `classes` maps names to one of `MEANINGS`. `others` is the meaning of all names that are not listed; if it is None,
-    such a name is an error. `unlabelled` lists groups whose objects are in the pictures but not in the labels: they are
-    not measured.
+    * `classes`: one of `MEANINGS` for each name.
+    * `others`: the meaning of all other names; if it is None, another name is an error.
+    * `unlabelled`: groups whose objects are in the pictures but not in the labels; these groups are not measured.
     """
 
     classes: dict[str, str]
@@ -64,7 +64,7 @@ class ClassMap(Strict):
 
 
 def load_class_map(name: str) -> ClassMap:
-    """Load `class_maps/NAME.yaml` or a YAML file. Raises ConfigError where it is unknown or malformed."""
+    """Load `class_maps/NAME.yaml` or a YAML file. Raises ConfigError if it is unknown or malformed."""
     return load(named(FOLDER, name, "class map"), ClassMap)
 
 

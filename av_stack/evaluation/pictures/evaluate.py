@@ -25,7 +25,7 @@ from perception.detection.detector import Detector
 from perception.detection.networks import network_for
 
 WIDTH_PX, HEIGHT_PX = 640, 360
-"""Input size of the network, as of the compact rig; larger pictures are scaled down to it, as in a drive on a CPU."""
+"""Input size of the network, px: that of the compact rig. Larger pictures are scaled down to it."""
 
 Report = Mapping[str, Sequence[Figure]]
 """Figures by the label of the weights."""
@@ -33,9 +33,9 @@ Report = Mapping[str, Sequence[Figure]]
 
 @dataclass(frozen=True, slots=True)
 class PicturesSpec:
-    """What to measure: all `weights` run on the same pictures, on `device`, "cpu" or "cuda".
+    """What to measure: all `weights` run on the pictures in `folder`, on `device` ("cpu" or "cuda").
 
-    `classes` names a class map or its YAML file.
+    `classes` is the name of a class map, or of its YAML file.
     """
 
     folder: Path
@@ -86,7 +86,7 @@ def evaluate_pictures(spec: PicturesSpec, out: Path, tell: Callable[[str], None]
 
 
 def _labels(weights: Sequence[Path]) -> list[str]:
-    """A label for each weights file: its name, preceded by its folder's name where two files have the same name."""
+    """A label for each weights file: its name, with the folder's name before it if two files have the same name."""
     if len(set(weights)) < len(weights):
         raise ConfigError("--weights: the same file is named twice")
     stems = Counter(path.stem for path in weights)
@@ -102,7 +102,7 @@ def _image(picture: MarkedPicture) -> CameraImage:
 
 
 def _rows(report: Report) -> list[list[str]]:
-    """One row for each figure: name, group, samples, then a value for each of the weights."""
+    """One row for each figure: name, group, number of samples, then the value of each detector."""
     keys = dict.fromkeys((figure.name, figure.group) for some in report.values() for figure in some)
     rows = []
     for key in keys:

@@ -1,4 +1,4 @@
-"""Reads pictures with YOLO, Pascal VOC, COCO or KITTI labels; the format is recognized from the files."""
+"""Reads pictures with YOLO, Pascal VOC, COCO or KITTI labels, and recognizes the format from the files."""
 
 from __future__ import annotations
 
@@ -20,17 +20,21 @@ NAME_FILES = ("labels.txt", "classes.txt", "obj.names")
 """Files that list the class names of a YOLO data set, one in each line."""
 
 KITTI_COLUMNS = 15
+"""Number of columns in a line of a KITTI label file."""
+
 KITTI_TRUNCATED_MAX, KITTI_OCCLUDED_MAX = 0.5, 2
-"""A KITTI object beyond these (truncated share, occlusion level) does not count: the limits of KITTI's 'hard' level."""
+"""Largest truncated fraction and occlusion level of an object that counts: those of KITTI's difficulty 'hard'."""
 
 Box = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class MarkedBox:
-    """One labelled object. `name` is the data set's own class name; `box_px` is (u0, v0, u1, v1), outer edges.
+    """One labelled object.
 
-    `counts` is False for an object that is labelled as difficult: finding it is neither right nor wrong.
+    * `name`: the data set's own class name.
+    * `box_px`: (u0, v0, u1, v1), outer edges.
+    * `counts`: False for an object that is labelled as difficult; it is not scored.
     """
 
     name: str
@@ -47,9 +51,9 @@ class MarkedPicture:
 
 
 def read_pictures(folder: Path) -> list[MarkedPicture]:
-    """All labelled pictures below `folder`, sorted by path, including those without any labelled object.
+    """All labelled pictures below `folder`, sorted by path, including pictures without objects.
 
-    Raises ConfigError where there are no pictures, no labels of a known format, or a label file is malformed.
+    Raises ConfigError if there are no pictures, no labels of a known format, or a malformed label file.
     """
     if not folder.is_dir():
         raise ConfigError(f"{folder}: no such folder")
@@ -70,7 +74,7 @@ Reader = Callable[[Path], Iterator[MarkedBox]]
 
 
 def _label_file(folder: Path, picture: Path, suffix: str) -> Path | None:
-    """The label file of a picture: beside it, or in a folder of labels that is parallel to the picture's folder."""
+    """The label file of a picture: beside the picture, or in a folder of labels beside the folder of pictures."""
     relative = picture.relative_to(folder).with_suffix(suffix)
     choices = [picture.with_suffix(suffix)]
     for name in ("labels", "Annotations", "annotations", "label_2"):
@@ -105,7 +109,7 @@ def _read_voc(path: Path) -> Iterator[MarkedBox]:
 
 
 def _text_reader(folder: Path, pictures: Sequence[Path]) -> Reader | None:
-    """A reader for YOLO or KITTI, by the first line of the first label file."""
+    """A reader for YOLO or KITTI labels, chosen by the first line of the first label file; None without such files."""
     files = filter(None, (_label_file(folder, path, ".txt") for path in pictures))
     first = next((line for file in files for line in _lines(file)), None)
     if first is None:
@@ -136,7 +140,7 @@ def _read_kitti(path: Path | None) -> Iterator[MarkedBox]:
 
 
 def _yolo_names(folder: Path) -> Mapping[int, str]:
-    """Class names by number, from a data set YAML with `names` or from a list of names, in `folder`."""
+    """Class names by number, from a YAML file with `names` or one of `NAME_FILES`. Raises ConfigError if both lack."""
     for path in sorted(folder.glob("*.yaml")):
         try:
             told = yaml.safe_load(path.read_text())

@@ -1,4 +1,4 @@
-"""Scores of one detector on labelled pictures: precision, recall by size, false detections, states of lights."""
+"""Scores one detector on labelled pictures: precision, recall by size, false detections, states of lights."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from perception.tracking.tracker import TrackerConfig
 PART = "pictures"
 IOU_MIN = 0.5
 RECALL_SCORE = 0.25
-"""Score from which recall is measured, except for lights."""
+"""Minimum score of a detection for recall, except for lights."""
 
 LIGHT_SCORE = TrackerConfig().weak_min
-"""Score from which recall of lights is measured: the lowest that the stack reads lights from."""
+"""Minimum score of a detection for the recall of lights: the stack's minimum for reading a light."""
 
 TRACK_SCORE = TrackerConfig().sure_min
-"""Score from which a false detection counts: from it on, a detection starts a track."""
+"""Minimum score of a false detection that is counted: the tracker's minimum for starting a track."""
 
 HEIGHTS_PX = (8.0, 16.0, 32.0, 64.0, 128.0, inf)
-"""Edges of the bands of box height for recall."""
+"""Edges of the bands of box height for which recall is reported, px."""
 
 COVERED_MIN = 0.5
 """A detection is ignored when at least this share of its area lies inside an ignored box."""
@@ -45,8 +45,9 @@ STATES = ("red", "yellow", "green", "off")
 class ScoredPicture:
     """One picture with the labels and detections of the measured groups.
 
-    `truth` holds the labels by meaning; `grouped` holds labels and detections with their group as the name. `names`
-    gives the detector's class for each detection in `grouped.found`.
+    * `truth`: the labels, named by their meaning.
+    * `grouped`: labels and detections, named by their group.
+    * `names`: the detector's class of each detection in `grouped.found`.
     """
 
     picture: MarkedPicture
@@ -64,9 +65,9 @@ class Mistakes:
 
 
 def score_picture(picture: MarkedPicture, found: Iterable[Detection], classes: ClassMap) -> ScoredPicture:
-    """Sort labels and detections of a picture into the measured groups, without those that are neither right nor wrong.
+    """Sort labels and detections of a picture into the measured groups; ignored labels and detections are dropped.
 
-    Raises ConfigError for a label whose name `classes` does not know.
+    Raises ConfigError for a label whose name is not in `classes`.
     """
     labels, ignored, cycles = [], [], []
     for box in picture.boxes:
@@ -103,7 +104,7 @@ def _is_covered(detection: Detection, ignored: Sequence[tuple[float, float, floa
 
 
 def figures(pictures: Sequence[ScoredPicture], unlabelled: Sequence[str] = ()) -> list[Figure]:
-    """The figures of one detector, without the groups that are `unlabelled`."""
+    """The figures of one detector, without those of the `unlabelled` groups."""
     samples = [picture.grouped for picture in pictures]
     out = []
     for group in GROUPS:
@@ -144,7 +145,7 @@ def _recalls(samples: Sequence[Sample], group: str) -> list[Figure]:
 
 
 def mistakes(picture: ScoredPicture) -> Mistakes:
-    """The labels that were missed at the scores for recall, and the false detections from `TRACK_SCORE` on."""
+    """The labels without a detection at the scores for recall, and the false detections at `TRACK_SCORE` or more."""
     missed = []
     for group in GROUPS:
         score = LIGHT_SCORE if group == "light" else RECALL_SCORE
@@ -155,7 +156,7 @@ def mistakes(picture: ScoredPicture) -> Mistakes:
 
 
 def _fits_any(detection: Detection, labels: Sequence[Label]) -> bool:
-    """Whether the detection overlaps a label of its group; a second detection of one object is not false."""
+    """Whether the detection overlaps a label of its group. A second detection of the same object is not false."""
     same = [label.box_px for label in labels if label.name == detection.name]
     return bool(same) and bool((_overlaps(detection, same) >= IOU_MIN).any())
 

@@ -1,4 +1,4 @@
-"""Draws a sheet of the pictures with most mistakes: missed labels red, false detections orange, found labels green."""
+"""Draws a sheet of the pictures with most mistakes: missed labels red, found labels green, false detections orange."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ JPEG_QUALITY = 85
 
 
 def write_sheet(pictures: Sequence[ScoredPicture], path: Path) -> int:
-    """Write the worst pictures as one JPEG at `path`; returns how many it shows.
-
-    Without mistakes no file is written.
-    """
+    """Write the worst pictures as one JPEG at `path`; returns their number. Without mistakes no file is written."""
     rated = [(picture, mistakes(picture)) for picture in pictures]
     wrong = [(picture, made) for picture, made in rated if made.missed or made.false]
     worst = sorted(wrong, key=lambda item: -len(item[1].missed) - len(item[1].false))[: COLUMNS * ROWS]
