@@ -1,4 +1,4 @@
-"""The command line `av-stack`: one function per command, which checks its arguments before it imports what it needs."""
+"""The command line `av-stack`: one function per command. It checks its arguments first and imports modules later."""
 
 from av_stack.cli.main import app, main
 

@@ -21,24 +21,24 @@ def adapt_command(
     pictures: Annotated[
         int, typer.Option(min=8, help="Pictures to take on the server; a quarter of them is held back.")
     ] = 1200,
-    hours: Annotated[float, typer.Option(help="Train at most this long. Taking the pictures comes on top.")] = 1.0,
+    hours: Annotated[float, typer.Option(help="Longest training time, without the time for the pictures.")] = 1.0,
     size: Annotated[str, typer.Option(help="Detector to adapt: n (drives on a CPU) or s (on a GPU).")] = "n",
     hold_back: Annotated[
         str | None,
-        typer.Option(metavar="TOWN", help="Town to measure on. Default: Town02, or the last that the server has."),
+        typer.Option(metavar="TOWN", help="Town to measure on. Default: Town02, or the server's last town."),
     ] = None,
     device: Annotated[str, typer.Option(help=f"Where to train: {', '.join(DEVICES)}.")] = "auto",
-    out: Annotated[Path, typer.Option(help="Folder for pictures, weights and report; a stopped run goes on.")] = Path(
+    out: Annotated[Path, typer.Option(help="Folder for pictures, weights and report; a stopped run resumes.")] = Path(
         "out/adapt"
     ),
 ) -> None:
     """Adapt the detector to the pictures of a CARLA server; writes new weights and report.json.
 
-    Takes labelled pictures in the server's towns, in many weathers, with traffic and people of its own. It loads these
-    towns on the server, so nothing else may use it meanwhile. Then it trains the shipped detector further, and compares
-    it before and after in a town that it did not learn from.
+    It loads the server's towns, spawns traffic and people, and takes labelled pictures in many weathers; no other
+    program may use the server meanwhile. Then it trains the shipped detector further, and measures it before and after
+    in a town that was not used for training.
 
-    Stop it with Ctrl-C; the same command goes on where it was. Drive with the result by `av-stack run ... --weights`.
+    Stop it with Ctrl-C; the same command resumes. Drive with the new weights by `av-stack run ... --weights`.
     """
     address = parse_address(server)
     assert address is not None

@@ -1,4 +1,4 @@
-"""The command that drives an ego of another program."""
+"""The command `av-stack attach`: drives a vehicle that another program spawned."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def attach_command(
     ] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "auto",
 ) -> None:
-    """Wait for a vehicle that another program spawned, drive it by our sensors, and release it."""
+    """Wait for a vehicle that another program spawned, drive it with sensors of our own, and release it."""
     address, place = parse_address(server), _parse_goal(goal)
     assert address is not None
     check_known("--device", [device], DEVICES)

@@ -31,7 +31,7 @@ from av_stack.interruption import INTERRUPTED_STATUS, importing, set_deadline
 from av_stack.viewing.commands import check_view, opened_viewing
 from scenarios.limits import SEED_MAX
 
-if TYPE_CHECKING:  # the commands import what they need themselves, so that --help and wrong arguments answer at once
+if TYPE_CHECKING:  # commands import late, so that --help and wrong arguments answer at once
     from av_core.types import SensorFrame, Truth
     from av_stack.agents.base import AgentStep
     from av_stack.results.drive_log import Outcome
@@ -46,7 +46,7 @@ Abandon = Callable[[str, int], None]
 """Ends the process with this message and status."""
 
 ROUTE_FILES = (".xml", ".xosc", ".osc", ".xodr", ".osm", ".json")
-"""Ends of the names of route files, and of other formats, which their reader names."""
+"""File extensions that are read as a route file; for other formats than .xml the reader's error names the format."""
 
 
 def run_command(
@@ -75,7 +75,7 @@ def run_command(
         str | None,
         typer.Option(
             help="Cameras: compact, full or a YAML file. Default: full on a GPU, compact on a CPU; none for an agent "
-            "that uses none, and then no video."
+            "without cameras, which records no video."
         ),
     ] = None,
     agent: AgentOption = STACK,
@@ -93,8 +93,8 @@ def run_command(
         str,
         typer.Option(
             metavar="HOW",
-            help="exact: every picture without loss, for av-stack replay (some 220 MB a minute with one camera); "
-            "small: all but these pictures; none: neither recording nor video.",
+            help="exact: with every picture, lossless, for av-stack replay (some 220 MB a minute with one camera); "
+            "small: without pictures; none: neither recording nor video.",
         ),
     ] = "small",
     view: Annotated[bool, typer.Option("--view", help="Stream the drive to Rerun's window (extra view).")] = False,
@@ -141,7 +141,7 @@ def run_command(
         outcome = drive_with_progress(driven, replace(options, viewers=viewing.viewers, stop=viewing.stop))
     console.print(table(outcome.figures))
     files = [name for name in (RECORDING, VIDEO, RESULT) if (out / name).exists()]
-    # An interrupted drive has to end at once; `av-stack report` makes its page.
+    # An interrupted drive ends at once without its page; `av-stack report` can make the page later.
     page = " and report.html" if outcome.exit_status != INTERRUPTED_STATUS and write_run_page(out) else ""
     console.print(f"wrote {', '.join(files)}{page} to {out}/", markup=False)
     if dropped := outcome.figures["recording_dropped_steps"]:
@@ -152,14 +152,14 @@ def run_command(
 
 
 def check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
-    """Raise ConfigError for an option that changes the stack where another agent drives."""
+    """Raise ConfigError if an option of the stack is given although another agent drives."""
     for option, value in given.items():
         if value and agent != STACK:
             raise ConfigError(f"{option}: it is for the stack, and --agent {agent} drives")
 
 
 def _load(name: str, routes: str | None, maps: Path | None, address: Address | None, seed: int) -> Scenario:
-    """The scenario of that name or in that file. Raises ConfigError and RouteError."""
+    """The scenario with this name or in this file. Raises ConfigError or RouteError if there is none."""
     from scenarios.model import load_scenario
 
     if name.lower().endswith(ROUTE_FILES):
@@ -172,7 +172,7 @@ def _load(name: str, routes: str | None, maps: Path | None, address: Address | N
 
 
 def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
-    """Call `run` with a progress bar."""
+    """Run the scenario with a progress bar."""
     from av_stack.run import run
 
     return with_progress(
@@ -181,7 +181,7 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
 
 
 def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T]) -> T:
-    """Call `drive` with a progress bar that shows distance, speed and what limits the speed."""
+    """Call `drive` with a progress bar that shows distance, speed and the constraint that limits the speed."""
     from av_stack.results.constraint_text import describe
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
@@ -196,7 +196,7 @@ def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T])
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
         def stop_and_abandon(message: str, status: int) -> None:
-            """Print the message and exit, before the wheel's own thread ends the process."""
+            """Print the message and exit at once: a thread of the carla wheel may end the process before."""
             progress.stop()
             abandon(message, status)
 

@@ -28,18 +28,20 @@ def eval_perception_command(
     lights: Annotated[int, typer.Option(min=0, help="Stop lines with a traffic light on each map.")] = 4,
     scenes: Annotated[int, typer.Option(min=1, help="Rounds of pictures for detection.")] = 1,
     seed: Annotated[int, typer.Option(min=0, help="Seed of places, traffic and scenery.")] = 77,
-    rig: Annotated[str, typer.Option(help="Rig; its first camera is used, for detection all ahead.")] = "compact",
+    rig: Annotated[
+        str, typer.Option(help="Rig. Its first camera is used; for detection, all cameras that look ahead.")
+    ] = "compact",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
-    weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
+    weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: shipped.")] = None,
     dashcam: Annotated[Path | None, typer.Option(help="Folder with real pictures.")] = None,
     like: Annotated[
-        str | None, typer.Option(help="Use the network of this device: cpu or cuda. Any machine can run both.")
+        str | None, typer.Option(help="Use the detector that drives on this device: cpu or cuda. Both run anywhere.")
     ] = None,
     out: OutOption = Path("out/eval"),
 ) -> None:
     """Compare perception with the simulator's truth in every weather; writes tables (JSON, Markdown) and pictures.
 
-    A stopped run continues where it was when it is started again with the same options.
+    A stopped run resumes when it is started again with the same options.
     """
     check_known("--parts", parse_list(parts), EVAL_PARTS)
     if like is not None:
@@ -58,7 +60,7 @@ def eval_perception_command(
         maps, weights, dashcam, like,
     )  # fmt: skip
     with console.status("starting") as status:
-        tell = status.update if console.is_terminal else console.print  # a log gets a line for each step
+        tell = status.update if console.is_terminal else console.print  # in a log file, one line for each step
         figures = evaluate(spec, load_rig(rig), out, tell)
     console.print(rich_table(figures))
     console.print(f"wrote perception.json, perception.md and figures/ to {out}/", markup=False)
@@ -68,7 +70,7 @@ def eval_pictures_command(
     folder: Annotated[Path, typer.Argument(help="Folder with pictures and YOLO, Pascal VOC, COCO or KITTI labels.")],
     weights: Annotated[
         list[Path] | None,
-        typer.Option(help="Weights to measure; give it several times to compare. Else the shipped n."),
+        typer.Option(help="Weights to measure; repeatable, to compare several. Default: the shipped size n."),
     ] = None,
     classes: Annotated[
         str, typer.Option(help="What the class names mean: common, coco, carla_objects or a YAML file.")

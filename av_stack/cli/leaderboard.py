@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from av_core.types import LaneGraph
 
 FOUND_STATUS = 1
-"""Exit status of a lint that reports something."""
+"""Exit status if the lint reports a problem."""
 
 
 def lint_command(
@@ -25,7 +25,7 @@ def lint_command(
         Path | None, typer.Option(help="Folder with the .xodr maps of the towns, to compare triggers with the road.")
     ] = None,
 ) -> None:
-    """Report what the official code would ignore or drop in a route file; the exit status is 1 if there is anything."""
+    """Report what CARLA Leaderboard's own code would ignore or drop in a route file; exit status 1 if there is any."""
     check_maps_folder(maps)
     with importing():
         from scenarios.leaderboard.lint import lint

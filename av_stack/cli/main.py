@@ -51,7 +51,7 @@ app.command("replay")(replay_command)
 app.command("explain")(explain_command)
 app.command("suite")(suite_command)
 app.command("weather")(weather_command)
-app.command("weather-look", hidden=True)(look_command)  # what the processes of weather run
+app.command("weather-look", hidden=True)(look_command)  # run by the processes that `av-stack weather` starts
 app.command("attach")(attach_command)
 app.add_typer(dataset_app, name="dataset")
 app.command("train")(train_command)
@@ -92,10 +92,10 @@ def options_of_all(
 
 
 def main() -> None:
-    """Entry point: an error for people is one line on stderr and a nonzero exit status."""
+    """Entry point: an expected error is printed as one line on stderr, with a nonzero exit status."""
     raise_on_signals()
     try:
-        status = app(standalone_mode=False) or 0  # typer returns the status of its own Exit, and turns Ctrl-C into one
+        status = app(standalone_mode=False) or 0  # the status of typer.Exit; typer raises Exit on Ctrl-C too
         if status == INTERRUPTED_STATUS:
             say_error("interrupted")
         leave(status)

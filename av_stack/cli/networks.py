@@ -1,4 +1,4 @@
-"""The commands that look into networks and make them smaller: receptive-field, quantize and prune."""
+"""The commands that analyse networks and make them smaller: receptive-field, quantize and prune."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from av_stack.cli.output import console
 from av_stack.interruption import importing
 
 NOISE_PICTURES = 16
-"""Pictures of noise that stand in where no folder of pictures is given."""
+"""Number of pictures of noise that are used if no folder of pictures is given."""
 
 
 METHODS = {"max": "max", "percentile": "percentile 99.99", "entropy": "entropy"}
@@ -26,7 +26,7 @@ METHODS = {"max": "max", "percentile": "percentile 99.99", "entropy": "entropy"}
 def receptive_field_command(
     model: Annotated[str, typer.Argument(help="A weights file (.pt), or a network of torchvision such as resnet18.")],
     layers: Annotated[
-        str, typer.Option(help="Modules, comma-separated; by default all that change the theoretical field.")
+        str, typer.Option(help="Modules, comma-separated. Default: all that change the theoretical field.")
     ] = "",
     effective: Annotated[
         str, typer.Option(help="Modules whose effective field is measured and drawn, comma-separated.")
@@ -59,7 +59,7 @@ def receptive_field_command(
             raise ConfigError(f"{model} has no module {name}")
     fields = theoretical_fields(network, parse_list(layers) or None, (height, 64))
     if not fields:
-        raise ConfigError(f"{model}: none of these modules gives a map of features")
+        raise ConfigError(f"{model}: none of these modules returns a feature map")
     for field in fields:
         more = " or more" if field.reaches_border else ""
         _say(f"{field.name} ({field.kind}): {field.size_px} px{more}, stride {field.stride_px:g} px")
@@ -81,19 +81,21 @@ def receptive_field_command(
 
 def quantize_command(
     weights: Annotated[Path, typer.Argument(help="Weights (.pt) of a detector.")],
-    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`, whose pictures give the ranges.")],
+    data: Annotated[
+        Path, typer.Argument(help="Folder of `av-stack dataset`; the ranges are measured on its pictures.")
+    ],
     out: Annotated[Path, typer.Option(help="Folder for the network, the weights and quantization.json.")] = Path(
         "out/quantized"
     ),
     method: Annotated[str, typer.Option(help="How ranges are chosen: max, percentile or entropy.")] = "max",
     per: Annotated[
-        str, typer.Option(help="One scale of a weight for each channel, or one for each tensor.")
+        str, typer.Option(help="Scales of the weights: one for each channel, or one for each tensor.")
     ] = "channel",
     keep: Annotated[int, typer.Option(min=0, help="Number of the most sensitive layers kept in float.")] = 0,
     pictures: Annotated[int, typer.Option(min=1, help="Pictures to measure ranges on.")] = 300,
-    onnx: Annotated[bool, typer.Option("--onnx", help="Write it as ONNX with QDQ pairs too (extra onnx).")] = False,
+    onnx: Annotated[bool, typer.Option("--onnx", help="Also write ONNX with QDQ nodes (extra onnx).")] = False,
 ) -> None:
-    """Quantize a detector to eight bits with our own calibration, for the CPU; say how sensitive each layer is."""
+    """Quantize a detector to eight bits for the CPU, with our own calibration; reports each layer's sensitivity."""
     check_known("--method", [method], METHODS)
     check_known("--per", [per], ("channel", "tensor"))
     check_weights(weights, "WEIGHTS")
@@ -119,19 +121,19 @@ def quantize_command(
 def prune_command(
     what: Annotated[str, typer.Argument(help="What to prune: detector.")],
     weights: Annotated[Path, typer.Argument(help="Weights (.pt) of a YOLO detector.")],
-    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`; its pictures tell what matters least.")],
+    data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`; importance is measured on its pictures.")],
     out: Annotated[Path, typer.Option(help="Folder for the weights, under their name, and pruning.json.")] = Path(
         "out/pruned"
     ),
     pattern: Annotated[
         str,
         typer.Option(
-            help="channels: a smaller dense network; 2:4: two weights of each four are zero; single: the least weights."
+            help="channels: a smaller dense network; 2:4: two of every four weights are zero; single: any weights."
         ),
     ] = "channels",
     share: Annotated[
         float,
-        typer.Option(min=0.01, max=0.99, help="What is left: of the cost for channels, of the weights for single."),
+        typer.Option(min=0.01, max=0.99, help="Fraction to keep: of the cost for channels, of the weights for single."),
     ] = 0.5,
     criterion: Annotated[
         str | None,
@@ -147,7 +149,7 @@ def prune_command(
     check_weights(weights, "WEIGHTS")
     check_out_folder(out)
     if (out / weights.name).exists() and (out / weights.name).samefile(weights):
-        raise ConfigError(f"--out {out} holds WEIGHTS, which the pruned ones would replace")
+        raise ConfigError(f"--out {out} is the folder of WEIGHTS: the pruned weights would replace them")
     paths = sorted((data / "images" / "train").glob("*.jpg"))
     if not paths:
         raise ConfigError(f"{data}: no picture in images/train; `av-stack dataset {data}` makes some")
@@ -178,7 +180,7 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def _network(model: str) -> Any:
-    """The network of a weights file, or torchvision's of this name with untrained weights, in evaluation mode."""
+    """The network in a weights file, or torchvision's network of this name, untrained; in evaluation mode."""
     with importing():
         import torch
         import torchvision

@@ -18,7 +18,7 @@ def operators_command(
     operator: Annotated[str | None, typer.Argument(metavar="OP", help="Operator to run. Default: list all.")] = None,
     version: Annotated[int | None, typer.Option(min=1, help="Version to run. Default: the fastest one.")] = None,
     shape: Annotated[
-        str, typer.Option(metavar="ROWSxCOLUMNS", help="Size of the arrays, or of a product and its factors.")
+        str, typer.Option(metavar="ROWSxCOLUMNS", help="Size of the arrays; of a product, size of the result.")
     ] = "4096x4096",
     dtype: Annotated[str, typer.Option(help="float32, float16 or bfloat16.")] = "float32",
 ) -> None:
@@ -74,11 +74,11 @@ def _sizes(shape: str) -> tuple[int, int]:
 
 
 def _why_not() -> str | None:
-    """One line that says why no operator can run here, None if it can."""
+    """One line that says why no operator can run on this machine; None if operators can run."""
     with importing():
         try:
             from cuda_ops.runtime.gpu import why_no_gpu
         except ModuleNotFoundError as error:
             return f"{error.name} is not installed"
-    logging.getLogger("cuda_ops").setLevel(logging.ERROR)  # the reason is said once, by this command
+    logging.getLogger("cuda_ops").setLevel(logging.ERROR)  # this command prints the reason itself
     return why_no_gpu()

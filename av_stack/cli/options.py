@@ -1,4 +1,4 @@
-"""Options and names that several commands take."""
+"""Options that several commands share, and the names that they allow."""
 
 from __future__ import annotations
 

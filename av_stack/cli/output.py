@@ -1,4 +1,4 @@
-"""What the commands print, and how they end badly."""
+"""Output of the commands, and their end with an error."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ console = Console()
 
 
 class OutcomeError(AvStackError):
-    """A command that ran but whose outcome is bad: the message, and the exit status."""
+    """The command ran, but its outcome is a failure; holds the message and the exit status."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -24,22 +24,22 @@ class OutcomeError(AvStackError):
 
 
 def say_error(message: str) -> None:
-    """Print an error for people: one line on stderr."""
+    """Print an error as one line on stderr."""
     print(f"av-stack: {printable(' '.join(message.split()))}", file=sys.stderr, flush=True)
 
 
 def printable(line: str) -> str:
-    """`line` without escape codes for the terminal: they are written out."""
+    """`line` with the terminal's escape codes written as text, so that the terminal does not execute them."""
     return "".join(char if char.isprintable() else repr(char)[1:-1] for char in line)
 
 
 def abandon(message: str, status: int) -> NoReturn:
-    """End the process at once with this error and status, also while the main thread waits in a library."""
+    """End the process at once with this error and status, even if the main thread is blocked in a library."""
     say_error(message)
     os._exit(status)
 
 
 def give_up() -> None:
-    """End the process at once, and its servers with it."""
+    """End the process and its servers at once."""
     kill_servers()
     abandon("interrupted", INTERRUPTED_STATUS)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from scenarios.leaderboard.routes import LeaderboardRoute, ScenarioInstance
 
 NONE_FOUND_STATUS = 1
-"""Exit status where no place was found at all."""
+"""Exit status if no place was found."""
 
 ALL = "all"
 
@@ -32,7 +32,7 @@ def place_command(
     count: Annotated[int, typer.Option(min=1, max=100, help="Number of places of each type.")] = 2,
     out: Annotated[Path | None, typer.Option(help="Route file (.xml) to write the places to.")] = None,
 ) -> None:
-    """Find places for a type of scenario on a map, or say why it has none; the exit status is 1 if there is none."""
+    """Find places on a map for a type of scenario, or print why there are none; the exit status is 1 without places."""
     check_maps_folder(maps)
     path = map_path(map_name, maps)
     if out is not None and not out.parent.is_dir():
@@ -65,7 +65,7 @@ def place_command(
 
 
 def map_path(name: str, maps: Path | None) -> Path:
-    """The OpenDRIVE file of a map, given by its name or as a file. Raises ConfigError where there is none."""
+    """The OpenDRIVE file of a map, given by name or as a file. Raises ConfigError if there is none."""
     if name.endswith(".xodr"):
         return Path(name)
     files = embedded_map_files(maps)
@@ -74,7 +74,7 @@ def map_path(name: str, maps: Path | None) -> Path:
 
 
 def aligned(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
-    """The rows as lines with aligned columns; the last column is as long as it is."""
+    """The rows as lines with aligned columns; the last column is not padded."""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

@@ -1,4 +1,4 @@
-"""The command `av-stack report`, and the pages that other commands write at their end."""
+"""The command `av-stack report`, and the pages that other commands write when they end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def report_command(
         Path, typer.Argument(help="Folder of a drive, a suite, or a foreign recording's replay.", metavar="DIR")
     ],
 ) -> None:
-    """Make report.html of the files of a drive or a suite, also of one that was cut off or still runs."""
+    """Make report.html from the files of a drive or a suite, even if it was cut off or is still running."""
     with importing():
         from av_stack.report.make import write_report
 
@@ -26,7 +26,7 @@ def report_command(
 
 
 def write_run_page(folder: Path) -> bool:
-    """Write the page of a drive that has ended; False, and one line on stderr, where that fails."""
+    """Write the page of a drive that has ended; returns False, with one line on stderr, if that fails."""
 
     def write() -> None:
         from av_stack.report.make import write_run_report
@@ -37,7 +37,9 @@ def write_run_page(folder: Path) -> bool:
 
 
 def write_suite_page(folder: Path) -> bool:
-    """Write the page of a suite, and those that its drives lack; False, and one line on stderr, where that fails."""
+    """Write the page of a suite and the missing pages of its drives; returns False, with one line on stderr, if that
+    fails.
+    """
 
     def write() -> None:
         from av_stack.report.make import write_suite_report
@@ -48,7 +50,7 @@ def write_suite_page(folder: Path) -> bool:
 
 
 def write_replay_page(folder: Path) -> bool:
-    """Write the page of a foreign recording's replay; False, and one line on stderr, where that fails."""
+    """Write the page of a foreign recording's replay; returns False, with one line on stderr, if that fails."""
 
     def write() -> None:
         from av_stack.report.make import write_report

@@ -28,12 +28,12 @@ def roofline_command(
     layers_copy: Annotated[
         Path | None,
         typer.Option(
-            help="Where the layers are of another GPU: what `python -m benchmarks.gpu` wrote there. It needs the "
-            "processors and the clock of the first GPU, as H100 and H200 have."
+            help="If the layers were measured on another GPU: file of `python -m benchmarks.gpu` from that GPU. It "
+            "must have the same processors and clock as the first GPU, like H100 and H200."
         ),
     ] = None,
 ) -> None:
-    """Show how near measured CUDA operators come to the limits of their GPU; needs no GPU."""
+    """Compare measured CUDA operators with the limits of their GPU; needs no GPU."""
     with importing():
         from cuda_ops.library.roofline import in_order, points_of, roof_of
         from cuda_ops.library.roofline_convolutions import convolution_points, layer_points, roof_with_copy
@@ -42,7 +42,9 @@ def roofline_command(
     read = [_read(file) for file in files]
     for file, run in zip(files, read, strict=True):
         if run["machine"]["gpu"] != read[0]["machine"]["gpu"]:
-            raise ConfigError(f"{file} is of {run['machine']['gpu']}, {files[0]} of {read[0]['machine']['gpu']}")
+            raise ConfigError(
+                f"{file} was measured on {run['machine']['gpu']}, {files[0]} on {read[0]['machine']['gpu']}"
+            )
     runs = [run for run in read if not _is_of_convolutions(run)]
     if not runs:
         raise ConfigError(f"{files[0]}: of convolutions alone; the limits come from the times of other operators")
@@ -60,7 +62,7 @@ def roofline_command(
 
 
 def _show(points: Sequence[Point], roof: Roof, out: Path, drawn: str) -> None:
-    """The table of the points, and their picture as the file `out`."""
+    """Print the table of the points, and write their picture to the file `out`."""
     from cuda_ops.library.roofline import NAMES, lines, summary
 
     table = [list(NAMES), *lines(points, roof)]
@@ -88,7 +90,7 @@ def _bench(file: Path | None, gpu: str, layers: Path) -> dict[str, Any]:
 
 
 def _read(file: Path) -> dict[str, Any]:
-    """The figures in a file. Raises ConfigError where there are none of our operators."""
+    """The figures in a file. Raises ConfigError if it has none of our operators."""
     with importing():
         from cuda_ops.library.catalogue import LADDERS
 
@@ -110,11 +112,11 @@ def _json(file: Path) -> dict[str, Any]:
 
     try:
         found = records.read(file)
-    except (ValueError, AttributeError) as error:  # neither text nor JSON, or no object
+    except (ValueError, AttributeError) as error:  # not text, not JSON, or not a JSON object
         raise ConfigError(f"{file}: not JSON: {error}") from error
     return found
 
 
 def _is_of_convolutions(run: dict[str, Any]) -> bool:
-    """Whether `python -m benchmarks.gpu.library.convolutions` wrote it."""
+    """Whether `python -m benchmarks.gpu.library.convolutions` wrote this run."""
     return bool(run.get("rows")) and "taps" in run["rows"][0]

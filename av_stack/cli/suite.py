@@ -1,4 +1,4 @@
-"""The command that drives a suite."""
+"""The command `av-stack suite`: drives a suite."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def suite_command(
         ),
     ],
     routes: Annotated[
-        str | None, typer.Option(metavar="IDS", help="Routes of a file or of obstacles, as 0-4,7. Default: all.")
+        str | None,
+        typer.Option(metavar="IDS", help="Routes of a file or of suite obstacles, such as 0-4,7. Default: all."),
     ] = None,
     map_names: Annotated[
         str, typer.Option("--map", metavar="NAMES", help="Towns of suite random, comma-separated. Default: all.")
@@ -74,7 +75,7 @@ def suite_command(
     ray: RayOption = None,
     out: OutOption = Path("out"),
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the suite in --out; runs that are done stay.")
+        bool, typer.Option("--resume", help="Continue the suite in --out; finished runs are kept.")
     ] = False,
 ) -> None:
     """Drive many scenarios or routes, each in a process and on a server of its own; writes suite.json.
@@ -151,7 +152,7 @@ def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where runs are driven: so many at a time, here or on the Ray cluster at the address `ray`."""
+    """Where runs are driven: `workers` at a time, on this machine or on the Ray cluster at the address `ray`."""
 
     workers: int | None
     ray: str | None
@@ -182,7 +183,7 @@ def _drive(
 
 
 def _pool(options: Options, place: _Place) -> tuple[Pool, Mapping[str, str] | None]:
-    """The pool, and the machine that it drives on, if it is not this one."""
+    """The pool, and a description of its machine if that is not this one."""
     if place.ray is not None:
         from av_stack.suite.ray_pool import RayPool
 

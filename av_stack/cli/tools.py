@@ -1,4 +1,4 @@
-"""The commands around drives: calibrate, repair, serve, list and doctor."""
+"""The commands calibrate, repair, serve, list and doctor."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def calibrate_command(
 def repair_command(
     files: Annotated[list[Path], typer.Argument(help="recording.mcap and drive.mp4 files.", metavar="FILE...")],
 ) -> None:
-    """Complete recordings and videos that were cut off; a file that is complete stays as it is."""
+    """Complete recordings and videos that were cut off; complete files are not changed."""
     from av_stack.recording.repair import repair
 
     for path in files:
@@ -69,7 +69,7 @@ def list_command(
     kind: Annotated[str | None, typer.Argument(help=f"{', '.join(LISTED_KINDS)}. Default: all.")] = None,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
 ) -> None:
-    """List the scenarios, suites, weathers, rigs and maps that there are."""
+    """List the available scenarios, suites, weathers, rigs and maps."""
     check_maps_folder(maps)
     if kind is not None:
         check_known("KIND", [kind], LISTED_KINDS)
@@ -87,9 +87,9 @@ def doctor_command(
     server: ServerOption = None,
     out: OutOption = Path("out"),
 ) -> None:
-    """Check what this machine has and lacks for a drive; for what is missing, show the command that helps.
+    """Check whether this machine has all that a drive needs; prints the command that installs a missing part.
 
-    The exit status is 1 when something is missing that a drive needs.
+    The exit status is 1 if a required part is missing.
     """
     address = parse_address(server)
     check_out_folder(out)

@@ -1,4 +1,4 @@
-"""The command that fits the controller to a car."""
+"""The command `av-stack tune`: fits the controller to a car."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def tune_command(
     ] = "carla",
     out: Annotated[Path, typer.Option(help="File to write.")] = Path("out/tune.yaml"),
 ) -> None:
-    """Measure how a car answers steering and pedals, and write gains with their stability margins.
+    """Measure how a car responds to steering and pedals, and write gains with their stability margins.
 
-    It loads an empty road on the server, so nothing else may use it meanwhile. The file is a configuration of the
-    stack: name it under `ego: stack:` in a scenario's YAML.
+    It loads an empty road on the server; no other program may use the server meanwhile. The file is a configuration of
+    the stack: name it under `ego: stack:` in a scenario's YAML.
     """
     address = parse_address(server)
     check_known("--handling", [handling], HANDLINGS)

@@ -1,4 +1,7 @@
-"""The command that finds out what weather does to a drive and to each module, and the one that its looks run."""
+"""The command `av-stack weather`: measures how weather affects a drive and each module.
+
+`look_command` is the hidden command that its processes run.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,7 @@ def weather_command(
     until_failure: Annotated[
         str | None,
         typer.Option(
-            metavar="PARAM[=LOW:HIGH]", help="Search the value at which the drive and each module first miss a limit."
+            metavar="PARAM[=LOW:HIGH]", help="Search the value at which the drive or a module first misses a limit."
         ),
     ] = None,
     seeds: Annotated[
@@ -57,9 +60,9 @@ def weather_command(
     workers: WorkersOption = None,
     ray: RayOption = None,
     out: Annotated[Path, typer.Option("--out", help="Folder for weather.json, weather.html and all runs.")] = OUT,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on in --out; runs that are done stay.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue in --out; finished runs are kept.")] = False,
 ) -> None:
-    """Drive the same drive in many weathers; writes weather.json and weather.html.
+    """Repeat one drive in many weathers; writes weather.json and weather.html.
 
     The exit status is 1 when a run crashes or does not start.
     """
@@ -91,13 +94,13 @@ def look_command(
     table: Annotated[Path, typer.Argument()],
     out: Annotated[Path, typer.Option("--out")],
 ) -> None:
-    """Look at a recorded drive in the weather of a scenario table: one run of `av-stack weather`."""
+    """Run perception on a recorded drive in the weather of a scenario table: one run of `av-stack weather`."""
     with importing():
         from av_stack.weather_stress.look import look
     set_deadline(give_up)
 
     def tell(frame: SensorFrame, _step: AgentStep, _truth: Truth, _judge: Judge) -> None:
-        if frame.stamp.frame % TELL_EVERY_STEPS == 0:  # a run that writes nothing for minutes counts as stalled
+        if frame.stamp.frame % TELL_EVERY_STEPS == 0:  # the suite counts a run without output for minutes as stalled
             print(f"step {frame.stamp.frame}", flush=True)
 
     outcome = look(recording, table, out, tell, abandon)
@@ -106,7 +109,7 @@ def look_command(
 
 
 def _scenarios(name: str) -> Sequence[Scenario]:
-    """The scenarios of a suite, or the one scenario of that name."""
+    """The scenarios of the suite of this name, or the single scenario of this name."""
     from av_core.config import names_in
     from scenarios.model import FOLDER, load_scenario
     from scenarios.suites import SUITES
@@ -116,9 +119,7 @@ def _scenarios(name: str) -> Sequence[Scenario]:
             check_known("SCENARIO", [name], (*names_in(FOLDER), *SUITES))
         return [load_scenario(name)]
     if SUITES[name].route_files:
-        raise ConfigError(
-            f"suite {name} has Leaderboard routes, which bring weathers of their own; expected scenarios"
-        )
+        raise ConfigError(f"suite {name} has Leaderboard routes, which bring weathers of their own; expected scenarios")
     return SUITES[name].scenarios
 
 

@@ -1,1 +1,1 @@
-"""The commands that take a recorded drive: replay, and explain."""
+"""The commands on recorded drives: replay and explain."""

@@ -1,4 +1,4 @@
-"""The parts of the command replay that drive a recorded drive again: branches, and the drive in another weather."""
+"""The parts of `av-stack replay` that simulate again: branches of a drive, and the drive in another weather."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ WEATHER_REPORT, WEATHER_STEPS = "weather.json", "weather_steps.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class BranchCall:
-    """What the command line says; None where an option is not given."""
+    """The options on the command line; an option that is not given is None."""
 
     path: Path
     branch_at: str
@@ -45,7 +45,7 @@ class BranchCall:
 
 
 def replay_branch(call: BranchCall) -> None:
-    """Branch the drive, print the report and write it; OutcomeError where the branch failed."""
+    """Branch the drive, print the report and write it. Raises OutcomeError if the branch failed."""
     from_s = parse_time(call.branch_at, "--from", "a time of the drive in seconds, for example 41.5s")
     oracles = None if call.oracle is None else parse_list(call.oracle)
     check_known("--oracle", oracles or (), ORACLE_NAMES)
@@ -69,7 +69,7 @@ def replay_branch(call: BranchCall) -> None:
 
 
 def replay_in_weather(path: Path, weather: str, out: Path, weights: Path | None, device: str) -> None:
-    """Drive in another weather, print the comparison and write it; OutcomeError where a drive failed."""
+    """Show the drive in another weather, print the comparison and write it. Raises OutcomeError if a drive failed."""
     check_out_folder(out)
     with importing():
         from av_stack.recording.atomic_file import write_atomically
@@ -84,13 +84,13 @@ def replay_in_weather(path: Path, weather: str, out: Path, weights: Path | None,
     report, outcome = with_progress(
         f"{drive.scenario.name} in {weather}", STACK, lambda watch, abandon: compare_weathers(plan, watch, abandon)
     )
-    out.mkdir(parents=True, exist_ok=True)  # it is not there yet where the drive that comes first failed
+    out.mkdir(parents=True, exist_ok=True)  # if the first drive failed, the folder does not exist yet
     write_atomically(out / WEATHER_STEPS, "".join(json.dumps(step) + "\n" for step in report.steps()))
     _write(report, outcome, out, WEATHER_REPORT)
 
 
 def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, name: str) -> None:
-    """Write and print the report, make the page of the drive, and raise OutcomeError where it failed."""
+    """Write and print the report and make the page of the drive. Raises OutcomeError if the drive failed."""
     from av_stack.recording.atomic_file import write_atomically
 
     write_atomically(out / name, json.dumps(report.content(), indent=2) + "\n")
@@ -105,7 +105,7 @@ def _write(report: BranchReport | WeatherReport, outcome: Outcome, out: Path, na
 
 
 def parse_time(text: str, option: str, expected: str) -> float:
-    """Seconds, with or without the unit. Raises ConfigError, which says what is `needed`."""
+    """A time in seconds, written with or without the unit s. Raises ConfigError that says what is `expected`."""
     try:
         time_s = float(text.strip().removesuffix("s"))
     except ValueError:

@@ -1,4 +1,4 @@
-"""The command that explains the infractions of a recorded drive: explain."""
+"""The command `av-stack explain`: explains the infractions of a recorded drive."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ def explain_command(
         Path | None, typer.Option(help="Keep recording and video of every branch, each in a folder of this one.")
     ] = None,
 ) -> None:
-    """Tell which module's output decides whether an infraction happens; writes explain.json and report.html.
+    """Find the module whose output decides whether an infraction happens; writes explain.json and report.html.
 
-    Drives the last seconds before each infraction again: without a change, with one oracle at a time, with all of them,
-    and with CARLA's autopilot. Stop it with Ctrl-C; the same command goes on where it was.
+    It simulates the last seconds before each infraction again: unchanged, with one oracle at a time, with all oracles,
+    and with CARLA's autopilot. Stop it with Ctrl-C; the same command resumes.
     """
     before_s = parse_time(before, "--before", "a time in seconds, for example 8s")
     if not 0.0 < before_s <= BEFORE_MAX_S:
@@ -80,7 +80,7 @@ def explain_command(
             return watch
 
         def stop_and_abandon(message: str, status: int) -> None:
-            """Print the message and exit, before the wheel's own thread ends the process."""
+            """Print the message and exit at once: a thread of the carla wheel may end the process before."""
             progress.stop()
             abandon(message, status)
 
@@ -98,7 +98,7 @@ def _named(one: Explanation) -> str:
 
 
 def _lines(explanations: Sequence[Explanation]) -> list[str]:
-    """For each infraction the verdict, and below it the branches."""
+    """The lines to print: for each infraction its verdict, followed by its branches."""
     from av_stack.explain.verdict import MEANINGS
 
     told = []

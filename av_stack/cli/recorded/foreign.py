@@ -1,4 +1,4 @@
-"""The part of the command replay that takes foreign recordings."""
+"""The part of `av-stack replay` for foreign recordings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FOREIGN_OUT = Path("out/replay")
 
 @dataclass(frozen=True, slots=True)
 class ForeignCall:
-    """What the command line says; None where an option is not given."""
+    """The options on the command line; an option that is not given is None."""
 
     path: Path
     kind: Kind
@@ -32,14 +32,14 @@ class ForeignCall:
 
 
 def refuse_given(given: Mapping[str, object], why: str) -> None:
-    """Raise ConfigError for an option that is given although it means nothing."""
+    """Raise ConfigError with the reason `why` if one of these options is given."""
     for option, value in given.items():
         if value:
             raise ConfigError(f"{option}: {why}")
 
 
 def replay_foreign_recording(call: ForeignCall) -> None:
-    """Replay it and print the report; OutcomeError where it could not be read to its end."""
+    """Replay the recording and print the report. Raises OutcomeError if it could not be read to its end."""
     check_out_folder(call.out)
     for option, path in (("--lens", call.lens), ("--topics", call.topics)):
         if path is not None and not path.is_file():

@@ -1,4 +1,4 @@
-"""The command that replays a recorded drive: replay."""
+"""The command `av-stack replay`: replays a recorded drive."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def replay_command(
         str,
         typer.Option(
             metavar="NAMES",
-            help=f"Run only these, the others answer as recorded: {', '.join(REPLAY_MODULES)} (comma-separated).",
+            help=f"Run only these modules and take the outputs of the others from the recording: "
+            f"{', '.join(REPLAY_MODULES)} (comma-separated).",
         ),
     ] = "",
     diff: Annotated[
@@ -45,11 +46,12 @@ def replay_command(
         bool, typer.Option("--update", help="Write the outputs to the file of --reference instead of comparing.")
     ] = False,
     ignore: Annotated[
-        list[str] | None, typer.Option(metavar="FIELD", help="Leave out a field, such as plan.trajectory; repeatable.")
+        list[str] | None,
+        typer.Option(metavar="FIELD", help="Do not compare a field, such as plan.trajectory; repeatable."),
     ] = None,
     tolerance: Annotated[
         list[str] | None,
-        typer.Option(metavar="FIELD=SIZE", help="Difference that counts as none in a field; repeatable."),
+        typer.Option(metavar="FIELD=SIZE", help="Largest difference of a field that is accepted; repeatable."),
     ] = None,
     weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "cpu",
@@ -62,7 +64,7 @@ def replay_command(
         Path | None,
         typer.Option(
             help="ROS 2 recordings: YAML file that names the topics of image, camera_info, gnss, imu and odometry. "
-            "Default: by their types.",
+            "Default: chosen by their types.",
             metavar="FILE",
         ),
     ] = None,
@@ -84,16 +86,16 @@ def replay_command(
     weather: Annotated[
         str | None,
         typer.Option(
-            help="Weather (name or YAML file, as for av-stack run) after the branch; without --from: all along."
+            help="Weather (name or YAML file, as for av-stack run) from the branch on; without --from, in all of it."
         ),
     ] = None,
     agent: Annotated[
-        str | None, typer.Option(help="Branch: what drives on. Default: what drove. Names as for av-stack run.")
+        str | None, typer.Option(help="Branch: the agent that drives, named as for av-stack run. Default: as recorded.")
     ] = None,
     agents: AgentsOption = None,
     oracle: Annotated[
         str | None,
-        typer.Option(metavar="NAMES", help="Branch: oracles, as for av-stack run; '' for none. Default: those there."),
+        typer.Option(metavar="NAMES", help="Branch: oracles, as for av-stack run; '' for none. Default: as recorded."),
     ] = None,
     out: Annotated[
         Path | None,
@@ -103,11 +105,11 @@ def replay_command(
         ),
     ] = None,
 ) -> None:
-    """Run today's stack on the inputs of a recorded drive, and compare what it decides.
+    """Run today's stack on the inputs of a recorded drive, and compare its decisions with the recorded ones.
 
-    With --from: drive on from there in closed loop, and compare with how the drive went on. With --weather alone: show
-    the drive in another weather, and compare what perception sees. On a foreign recording: run what its inputs allow,
-    and write an annotated video and the result.
+    With --from: drive on from this time in closed loop, and compare with the recorded rest of the drive. With --weather
+    alone: show the drive in another weather, and compare the outputs of perception. On a foreign recording: run the
+    modules whose inputs it has, and write an annotated video and the result.
     """
     modules = parse_list(only)
     check_known("--only", modules, REPLAY_MODULES)
@@ -137,7 +139,7 @@ def replay_command(
         refuse_given({**comparing, **of_foreign}, "it means nothing with --weather")
         replay_in_weather(drive, weather, out or WEATHER_OUT, weights, device)
         return
-    if kind is Kind.OWN and topics is not None:  # not all writers name ROS 2 in the file's header
+    if kind is Kind.OWN and topics is not None:  # not every writer of ROS 2 recordings names ROS 2 in the header
         kind = Kind.ROS2
     if kind is not Kind.OWN:
         refuse_given(comparing, f"{drive} is {kind.value}, which has nothing to compare with")

@@ -1,4 +1,4 @@
-"""The command `dataset` with its two kinds of data: `pictures`, which needs no word, and `drive`."""
+"""The command `dataset` with its two kinds of data: `pictures`, the default, and `drive`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PICTURES, DRIVE = "pictures", "drive"
 
 
 class _PicturesByDefault(TyperGroup):
-    """`dataset DIR` is `dataset pictures DIR`; a folder named like a kind is written as ./drive."""
+    """Makes `dataset DIR` mean `dataset pictures DIR`; a folder that is named drive is written as ./drive."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args and args[0] not in (*self.commands, *self.get_help_option_names(ctx)):

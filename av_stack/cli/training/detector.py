@@ -1,4 +1,4 @@
-"""The commands that make a detector: dataset, train and export."""
+"""The commands that make a detector: `dataset`, `train` and `export`."""
 
 from __future__ import annotations
 
@@ -18,20 +18,22 @@ from av_stack.server_process import embedded_maps
 from scenarios.limits import SEED_MAX
 
 WIDTH = 32
-"""Channels of the imitation network's first stage: copy of `NetworkShape`'s, which takes seconds to import."""
+"""Channels of the imitation network's first stage; copy of `NetworkShape.width`, which takes seconds to import."""
 
 
 def dataset_command(
-    out: Annotated[Path, typer.Argument(help="Folder of the data set. Pictures that it holds already are kept.")],
+    out: Annotated[Path, typer.Argument(help="Folder of the data set. Pictures already in it are kept.")],
     train: Annotated[int, typer.Option(min=0, help="Pictures to train on.")] = 30000,
-    val: Annotated[int, typer.Option(min=0, help="Pictures for validation, from maps of their own.")] = 3000,
+    val: Annotated[int, typer.Option(min=0, help="Pictures for validation, on the maps of --val-maps.")] = 3000,
     train_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid,country_road,motorway",
     val_maps: Annotated[str, typer.Option(help="Maps, comma-separated.")] = "city_grid",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
     looks: Annotated[
         int,
         typer.Option(
-            min=0, max=1000, help="Render in this many other looks of the server too, and what detectors confuse there."
+            min=0,
+            max=1000,
+            help="Number of other looks of the server to render in too, with objects that detectors often confuse.",
         ),
     ] = 0,
     workers: Annotated[int, typer.Option(min=1, help="Servers that render at the same time.")] = 2,
@@ -76,13 +78,13 @@ def train_command(
         int | None, typer.Option(min=1, help="Passes over the data. Default: 60; of the imitation 30.")
     ] = None,
     hours: Annotated[
-        float | None, typer.Option(help="Stop after this time instead. The detector's set-up comes on top.")
+        float | None, typer.Option(help="Stop after this time instead; the detector's set-up is not counted.")
     ] = None,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Pictures in each step. Default: 64; of the imitation 256.")
     ] = None,
     epoch_pictures: Annotated[
-        int | None, typer.Option(min=1, help="Pictures of an epoch; all that are there when training begins if unset.")
+        int | None, typer.Option(min=1, help="Pictures of an epoch. Default: all that exist when training begins.")
     ] = None,
     device: Annotated[str, typer.Option(help="cpu, or the number of a GPU.")] = "cpu",
     start: Annotated[Path | None, typer.Option(help="Weights (.pt) of the same size to start from.")] = None,
@@ -95,30 +97,28 @@ def train_command(
         ),
     ] = None,
     varied: Annotated[
-        bool, typer.Option(help="Augment as other renderers and cameras would draw the pictures.")
+        bool, typer.Option(help="Augment more strongly, to imitate other renderers and cameras.")
     ] = False,
-    second: Annotated[Path | None, typer.Option(help="Another data set, of which an eighth of each batch is.")] = None,
+    second: Annotated[Path | None, typer.Option(help="Another data set; it provides an eighth of each batch.")] = None,
     teacher: Annotated[
         Path | None,
-        typer.Option(help="Weights (.pt) of a trained detector, whose outputs are learnt beside the labels."),
+        typer.Option(help="Weights (.pt) of a trained detector; its outputs are learnt in addition to the labels."),
     ] = None,
     both_heads: Annotated[
-        bool, typer.Option(help="Both heads learn from --teacher: for the network that --start was pruned from.")
+        bool, typer.Option(help="Both heads learn from --teacher; use it if --start was pruned from the teacher.")
     ] = False,
     hold_zeros: Annotated[bool, typer.Option(help="Keep the zeros of sparse layers of --start.")] = False,
     quantize_aware: Annotated[
         bool,
-        typer.Option(help="Train a network that computes in eight bits. Without --teacher, --start is the teacher."),
+        typer.Option(help="Train with simulated 8-bit quantization. Without --teacher, --start is the teacher."),
     ] = False,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="Of the imitation: train the baseline that sees no picture.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Of the imitation: seed of the training.")] = 0,
+    blind: Annotated[bool, typer.Option("--blind", help="Imitation: train the baseline without pictures.")] = False,
+    seed: Annotated[int, typer.Option(min=0, max=SEED_MAX, help="Imitation: seed of the training.")] = 0,
     width: Annotated[
-        int, typer.Option(min=4, max=128, help="Of the imitation: channels of the first stage; ResNet-18 has 64.")
+        int, typer.Option(min=4, max=128, help="Imitation: channels of the first stage; ResNet-18 has 64.")
     ] = WIDTH,
 ) -> None:
-    """Train the detector, from scratch or from --start, or the imitation."""
+    """Train the detector, from scratch or from --start, or the imitation network."""
     check_known("WHAT", [what], ("detector", "imitation"))
     check_known("--size", [size], ("n", "s", "resnet"))
     if hours is not None and not 0.0 < hours < 1e6:
@@ -129,7 +129,7 @@ def train_command(
               "--epoch-pictures": epoch_pictures}  # fmt: skip
     for option, value in (others if what == "imitation" else own).items():
         if value:
-            raise ConfigError(f"{option}: it is not for `train {what}`")
+            raise ConfigError(f"{option}: `train {what}` does not take it")
     if what == "imitation":
         check_out_folder(out)
         options = ImitationOptions(blind, seed, epochs, hours, batch, rate, device, width)
@@ -169,7 +169,7 @@ def export_command(
     weights: Annotated[Path, typer.Argument(help="Weights that `av-stack train` wrote.")],
     data: Annotated[Path, typer.Argument(help="Folder of `av-stack dataset`, to calibrate the network with.")],
 ) -> None:
-    """Convert weights to the 8-bit network that runs on a CPU, and write it beside them."""
+    """Convert weights to an 8-bit network for the CPU, and write it beside them."""
     check_known("WHAT", [what], ("detector",))
     check_weights(weights, "WEIGHTS")
     with importing():

@@ -23,7 +23,7 @@ EPOCHS, RATE, BATCH = 30, 6e-4, 256
 
 
 def drive_command(
-    out: Annotated[Path, typer.Argument(help="Folder of the drives. Drives that it holds already are kept.")],
+    out: Annotated[Path, typer.Argument(help="Folder of the drives. Drives already in it are kept.")],
     map_names: Annotated[str, typer.Option("--map", help="Towns, comma-separated, in turn.")] = "city_grid",
     weather: Annotated[
         str, typer.Option(help="Weathers, comma-separated, in turn. Default: each drive draws one.")
@@ -34,20 +34,20 @@ def drive_command(
         int | None, typer.Option(min=0, max=200, help="Other vehicles. Default: each drive draws 0 to 30.")
     ] = None,
     agent: Annotated[
-        str, typer.Option(help="What drives: stack, with all oracles, or imitation, which the stack corrects (DAgger).")
+        str, typer.Option(help="Driver: stack, with all oracles; or imitation, corrected by the stack (DAgger).")
     ] = STACK,
     weights: Annotated[
         Path | None, typer.Option(help="Weights of the imitation that drives. Default: the shipped ones.")
     ] = None,
     expert_share: Annotated[
         float,
-        typer.Option(min=0.0, max=1.0, help="With --agent imitation: part of the time in which the stack drives."),
+        typer.Option(min=0.0, max=1.0, help="With --agent imitation: fraction of the time in which the stack drives."),
     ] = 0.3,
-    moments: Annotated[int, typer.Option(min=1, help="Moments of a drive at most, four a second.")] = 60,
+    moments: Annotated[int, typer.Option(min=1, help="Most moments to record of a drive, four a second.")] = 60,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps.")] = None,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Drives at the same time.")] = 1,
 ) -> None:
-    """Record drives of the stack with all oracles, with shifted cameras, to train the imitation with."""
+    """Record drives to train the imitation network: the stack drives with all oracles, with shifted cameras."""
     check_maps_folder(maps)
     check_out_folder(out, "OUT")
     check_known("--agent", [agent], (STACK, IMITATION))
@@ -93,7 +93,7 @@ def drive_command(
 
 @dataclass(frozen=True, slots=True)
 class ImitationOptions:
-    """The options of `train` that its imitation takes; None stands for its own default."""
+    """The options of `train imitation`; None stands for the default of the training."""
 
     is_blind: bool
     seed: int
@@ -106,7 +106,7 @@ class ImitationOptions:
 
 
 def train_imitation(data: Path, out: Path, options: ImitationOptions) -> None:
-    """Train the imitation network on the drives in `data` or in its folders, with a progress bar."""
+    """Train the imitation network on the drives in `data` or in its subfolders, with a progress bar."""
     folders = tuple(
         path.parent for path in (data / "drives.json", *sorted(data.glob("*/drives.json"))) if path.is_file()
     )
