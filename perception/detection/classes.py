@@ -5,7 +5,7 @@ from __future__ import annotations
 from av_core.types import LightState, ObjectKind
 
 SPEED_LIMITS_KMH = (30, 40, 50, 60, 70, 80, 90, 100, 120)
-"""Speed limits on the signs of the embedded towns and of CARLA's, km/h."""
+"""Speed limits on the signs of the embedded towns and of CARLA's towns, km/h."""
 
 LIGHT_STATES = (LightState.RED, LightState.YELLOW, LightState.GREEN, LightState.OFF)
 STOP_SIGN = "stop sign"
@@ -33,8 +33,7 @@ FILL = {
     ObjectKind.BICYCLE.value: 0.4,
     ObjectKind.PEDESTRIAN.value: 0.55,
 }
-"""Fraction of the hull of an object's projected box that its unoccluded silhouette fills. Lights and signs fill theirs
-fully."""
+"""Fraction of the hull of the projected box that an unoccluded object's silhouette fills; 1 for lights and signs."""
 
 
 def light_class(state: LightState) -> str:
@@ -43,13 +42,13 @@ def light_class(state: LightState) -> str:
 
 
 def speed_limit_class(limit_kmh: float) -> str | None:
-    """The class of a speed limit sign with this number; None for a number that is not among the classes."""
+    """The class of a sign with this speed limit; None if there is no such class."""
     name = f"speed limit {limit_kmh:.0f}"
     return name if name in CLASSES else None
 
 
 def light_state(name: str) -> LightState | None:
-    """The light state that a class name stands for; None for a class that is no signal head."""
+    """The light state that a class name stands for; None if the class is not a signal head."""
     return _STATES.get(name)
 
 

@@ -29,7 +29,7 @@ COCO = {
     "truck": "truck",
     "stop sign": STOP_SIGN,
 }
-"""Maps COCO's classes to ours. COCO's riders are persons; ours belong to the cycle."""
+"""Maps COCO's classes to ours. In COCO a rider is a person; here a rider is part of the cycle."""
 
 SATURATED_MIN, BRIGHT_MIN = 90, 110
 """Minimum saturation and value (HSV, 0-255) of a lit lamp's pixels."""
@@ -39,7 +39,7 @@ LIT_SHARE_MIN = 0.03
 
 
 class Detector:
-    """Finds a picture's detections, strongest first."""
+    """Detects objects in pictures; returns them sorted by confidence, highest first."""
 
     def __init__(self, network: Network, confidence_min: float = CONFIDENCE_MIN) -> None:
         self._network, self._confidence_min = network, confidence_min
@@ -50,9 +50,9 @@ class Detector:
             raise ConfigError(f"these weights know none of {', '.join(CLASSES)}, but {', '.join(network.names)}")
 
     def begin(self, bgr: Image) -> None:
-        """Start inference on a picture in the background; `detect` of the same array then waits for the rest of it.
+        """Start inference on a picture in the background; `detect` of the same array then waits for its end.
 
-        Does nothing for the picture that was begun last.
+        Does nothing if inference on this picture was started by the last call.
         """
         if self._begun is None or self._begun[0] is not bgr:
             picture, scale = letterbox(bgr, self._network.size_px)
@@ -63,7 +63,7 @@ class Detector:
         return self.detect_in(image.bgr)
 
     def detect_in(self, bgr: Image) -> tuple[Detection, ...]:
-        """As `detect`, for a picture (height, width, 3) of any size, without its camera."""
+        """Detections in a picture (height, width, 3) of any size; the same as `detect`, without a camera."""
         begun, self._begun = self._begun, None
         if begun is not None and begun[0] is bgr:
             _, scale, rows = begun
@@ -98,7 +98,7 @@ def cpu_detector(confidence_min: float = CONFIDENCE_MIN) -> Detector:
 
 
 def letterbox(bgr: Image, size_px: tuple[int, int]) -> tuple[Image, float]:
-    """The picture in the top left corner of one of `size_px` (width, height), grey beside it, and its scale."""
+    """(a picture of `size_px` (width, height) with `bgr` in its top left corner and grey beside it, the scale)."""
     height, width = bgr.shape[:2]
     if (width, height) == size_px:
         return bgr, 1.0
@@ -116,7 +116,7 @@ def letterbox_size(size_px: tuple[int, int], into_px: tuple[int, int]) -> tuple[
 
 
 def lit_lamp_state(bgr: Image) -> LightState:
-    """The state of an upright signal head: the third with the most bright, saturated pixels; OFF where none is lit."""
+    """The state of an upright signal head, by the third with the most bright, saturated pixels; OFF if none is lit."""
     if bgr.shape[0] < 3 or bgr.shape[1] < 1:
         return LightState.OFF
     hsv = cv2.cvtColor(bgr, cv2.COLOR_BGR2HSV)

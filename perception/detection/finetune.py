@@ -1,10 +1,14 @@
 """Fine-tunes the detector on labelled pictures of another renderer without forgetting its own.
 
-The training loss has two terms. The term of the foreign pictures is the detector's own loss, without the classes that
-their labels lack. The term of own pictures is the distance to the outputs of the initial weights (learning without
-forgetting, Li and Hoiem, 2016); only the student sees them with random photometric changes. If wanted, the outputs of
-the classes other than lights are also held on the labelled pictures. The statistics of batch norm stay fixed.
-Afterwards the weights can be averaged with the initial ones (WiSE-FT, Wortsman et al., 2022).
+The training loss has two terms:
+
+* On the foreign pictures, the detector's own training loss, without the classes that their labels lack.
+* On own pictures, the distance to the outputs of the initial weights (learning without forgetting, Li and Hoiem, 2016).
+  Only the trained network gets these pictures with random photometric changes, the initial one without.
+
+With `FinetuneSpec.hold`, the outputs of all classes but lights are also kept near the initial ones on the labelled
+pictures. The statistics of batch norm stay fixed. Afterwards the weights can be averaged with the initial ones
+(WiSE-FT, Wortsman et al., 2022).
 """
 
 from __future__ import annotations
@@ -30,28 +34,33 @@ EMA_DECAY = 0.998
 """Decay per step of the moving average of the weights."""
 
 WARM_STEPS, WARM_SHARE = 50.0, 0.1
-"""Steps, or the share of a shorter run, over which the rate rises to its full value."""
+"""The learning rate rises to its full value over this many steps, or this fraction of a shorter run."""
 
 CHECKPOINT_S = 60.0
-"""Time between two checkpoints."""
+"""Time between two checkpoints, s."""
 
 GRADIENT_MAX = 10.0
-"""Largest norm of the gradient; a larger one is scaled down to it."""
+"""Largest norm of the gradient; a larger gradient is scaled down to it."""
 
 BOX_SCORE_MIN = 0.05
-"""Minimum score of the teacher at which its box is also a target."""
+"""Minimum score of the teacher for which the student also learns the teacher's box."""
 
 OWN_LOOKS = 0.4
-"""Fraction of own pictures with photometric changes."""
+"""Fraction of own pictures that get photometric changes."""
 
 HELD = OTHERS.nonzero()[:, 0].tolist()
-"""Classes that `FinetuneSpec.hold` holds: all but lights."""
+"""Indices of the classes whose outputs `FinetuneSpec.hold` keeps near the initial ones: all but lights."""
 
 
 @dataclass(frozen=True, slots=True)
 class FinetuneSpec:
-    """Options of a fine-tuning. `keep` weighs the loss on own pictures, `hold` the distance to the initial outputs of
-    `HELD` on labelled pictures; batches are pictures per step."""
+    """Options of a fine-tuning; it ends after `steps` or `seconds`, whichever comes first.
+
+    * `rate`: largest learning rate.
+    * `keep`: weight of the loss on own pictures.
+    * `hold`: weight of the distance to the initial outputs of the classes `HELD` on labelled pictures.
+    * `foreign_batch`, `own_batch`: pictures of each kind in a step.
+    """
 
     steps: int = 1500
     rate: float = 5e-4
@@ -65,7 +74,13 @@ class FinetuneSpec:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """How far a fine-tuning is: the step, the share of its steps or time that is over, and both terms of the loss."""
+    """Progress of a fine-tuning.
+
+    * `number`: index of the step.
+    * `share`: fraction of the steps or of the time that has passed, 0 to 1.
+    * `foreign`, `own`: the two terms of the loss.
+    * `took_s`: duration of the run so far, s.
+    """
 
     number: int
     share: float
@@ -85,7 +100,7 @@ def load_weights(path: Path, device: str) -> Any:
     for name, default in (("box", 7.5), ("cls", 0.5), ("dfl", 1.5), ("epochs", 2)):
         if not hasattr(model.args, name):
             setattr(model.args, name, default)
-    model.end2end = True  # of evaluation; training uses both heads
+    model.end2end = True  # evaluation uses the one-to-one head alone; training uses both heads
     for parameter in model.parameters():
         parameter.requires_grad_(parameter.dtype.is_floating_point)
     return model
@@ -101,9 +116,9 @@ def finetune(
 ) -> dict[str, torch.Tensor]:
     """Fine-tune a copy of `start`; returns the moving average of its weights as a state dict in float32.
 
-    `draw(count, rng)` gives a batch of `count` labelled pictures, as `ForeignBatches` does. `tell` is called after each
-    step. With `checkpoint`, the state is written to that file every `CHECKPOINT_S` seconds and at the end, and training
-    goes on from there when the file exists.
+    `draw(count, rng)` returns a batch of `count` labelled pictures, as `ForeignBatches` does. `tell` is called after
+    each step. With `checkpoint`, the state is written to this file every `CHECKPOINT_S` seconds and at the end, and
+    training resumes from the file if it exists.
     """
     run = _Run(start, draw, own, spec)
     if checkpoint is not None and checkpoint.is_file():
@@ -141,11 +156,11 @@ class _Run:
         self._began = time.monotonic()
 
     def share(self) -> float:
-        """The share of the steps or of the time that is over, whichever is greater."""
+        """The fraction of the steps or of the time that has passed, whichever is greater."""
         return max(self._number / self._spec.steps, (time.monotonic() - self._began) / self._spec.seconds)
 
     def step(self, share: float) -> Step:
-        """One step of the optimizer. The rate follows the clock where the time is what ends the training."""
+        """Make one step of the optimizer; `share`, the part of the run that has passed, gives the learning rate."""
         spec, number = self._spec, self._number
         warm = min(max((number + 1) / WARM_STEPS, share / WARM_SHARE), 1.0)
         for group in self._optimizer.param_groups:
@@ -174,7 +189,7 @@ class _Run:
         return Step(number, share, float(learn.detach()), float(keep.detach()), time.monotonic() - self._began)
 
     def save(self, path: Path) -> None:
-        """Write the state in one step, since a run may be stopped while it writes."""
+        """Write the state atomically: a run may be stopped while it writes."""
         part = path.with_suffix(".part")
         state = {
             "model": self._model.state_dict(), "optimizer": self._optimizer.state_dict(), "average": self.average,
@@ -194,7 +209,7 @@ class _Run:
 
 
 def write_averaged(weights: Path, tuned: dict[str, torch.Tensor], share: float, out: Path) -> None:
-    """Write a copy of the file `weights` with `share` of the change to `tuned`, in fp16."""
+    """Write a copy of the file `weights` in fp16, moved by the fraction `share` towards the weights `tuned`."""
     kept = torch.load(weights, map_location="cpu", weights_only=False)
     start = kept["model"].float().state_dict()
     kept["model"].load_state_dict(averaged(start, {name: value.cpu() for name, value in tuned.items()}, share))
@@ -205,7 +220,7 @@ def write_averaged(weights: Path, tuned: dict[str, torch.Tensor], share: float, 
 
 
 def averaged(start: dict[str, torch.Tensor], tuned: dict[str, torch.Tensor], share: float) -> dict[str, torch.Tensor]:
-    """Weights between those at the start (`share` 0) and the fine-tuned ones (1)."""
+    """Weights interpolated between `start` (`share` 0) and `tuned` (`share` 1)."""
     return {
         name: torch.lerp(value, tuned[name].to(value), share) if value.dtype.is_floating_point else value
         for name, value in start.items()
@@ -218,9 +233,9 @@ def keep_loss(
     classes: Sequence[int] | None = None,
     branches: Sequence[str] = ("one2many", "one2one"),
 ) -> torch.Tensor:
-    """Distance of the outputs to the teacher's: cross-entropy of scores, and L1 of the boxes that the teacher finds.
+    """Distance of the outputs to the teacher's: cross-entropy of scores plus L1 distance of the teacher's boxes.
 
-    With `classes`, only their scores and boxes count. `branches` are the heads that are compared.
+    With `classes`, only the scores and boxes of these classes count. `branches` are the heads that are compared.
     """
     chosen = slice(None) if classes is None else list(classes)
     total = torch.zeros((), device=student[branches[0]]["scores"].device)

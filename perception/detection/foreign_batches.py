@@ -1,4 +1,4 @@
-"""Labelled batches for fine-tuning: pictures of another renderer, beside own pictures if wanted."""
+"""Labelled batches for fine-tuning: pictures of another renderer and, optionally, own pictures."""
 
 from __future__ import annotations
 
@@ -18,40 +18,45 @@ from perception.detection.resident import may_be_mirrored, move_and_warp
 Float = NDArray[np.float64]
 
 SCALES = (0.6, 2.2)
-"""Range of sizes."""
+"""Range of factors by which pictures are scaled."""
 
 LIGHT_WEIGHT, LARGE_LIGHT_PX = 3.0, 20.0
-"""How much more often a foreign picture with a signal head of at least this height, px, is drawn: they are rare."""
+"""A foreign picture with a signal head of at least `LARGE_LIGHT_PX` px is drawn `LIGHT_WEIGHT` times as often.
+
+Such pictures are rare."""
 
 VARIED_SHARE = 0.6
 """Fraction of pictures with photometric changes."""
 
 OWN_SHARE = 0.25
-"""Fraction of a batch that is own pictures, where there are any."""
+"""Fraction of own pictures in a batch, if there are any."""
 
 LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
 
 OTHERS = torch.tensor([light_state(name) is None for name in CLASSES])
-"""Classes other than lights."""
+"""Mask of the classes other than lights."""
 
 SIGNS = torch.tensor([name == STOP_SIGN or name.startswith("speed limit") for name in CLASSES])
-"""Classes that the foreign labels lack."""
+"""Mask of the classes of signs, which the foreign labels lack."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pictures:
-    """Pictures (N, H, W, 3) uint8 RGB on the training device, and each one's boxes (n, 5): class or UNLEARNT, and
-    u0, v0, u1, v1 px."""
+    """Labelled pictures: `rgb` (N, H, W, 3) uint8 on the training device, and for each picture its boxes.
+
+    `boxes` are N arrays (n, 5): class or UNLEARNT, then u0, v0, u1, v1 in px.
+    """
 
     rgb: torch.Tensor
     boxes: list[Float]
 
 
 class ForeignBatches:
-    """Draws batches of foreign pictures, with heads pasted by `paste`; `own` are own pictures for `OWN_SHARE` of them.
+    """Draws training batches of foreign pictures; `paste` adds signal heads to them.
 
-    With `lights_only`, nothing but lights is learnt from the foreign pictures. A batch is as of `resident.augment`,
-    with "unlabelled" as `ignoring_loss` takes it.
+    With `own`, the fraction `OWN_SHARE` of each batch are own pictures. With `lights_only`, only lights are learnt from
+    the foreign pictures. A batch has the format of `resident.augment`, with "unlabelled" in the format of
+    `ignoring_loss`.
     """
 
     def __init__(
@@ -91,7 +96,7 @@ class ForeignBatches:
 
 
 def only_lights(batch: dict[str, Any]) -> dict[str, Any]:
-    """The batch without the labels of objects that are no lights; the loss has to leave out their classes."""
+    """The batch with the labels of lights only; the loss must leave out the other classes."""
     is_light = torch.isin(batch["cls"][:, 0], torch.tensor(LIGHTS, device=batch["cls"].device))
     return {**batch, **{name: batch[name][is_light] for name in ("batch_idx", "cls", "bboxes")}}
 

@@ -1,7 +1,7 @@
 """YOLO26's training loss that ignores detections on objects which are too small or too occluded to learn.
 
-Such an object is not background either: if it were trained as background, objects that are just large enough would
-get lower scores. As with KITTI's "don't care" areas, its cells contribute nothing to the class loss.
+If such an object were trained as background, objects that are just large enough would get lower scores. So its cells
+contribute nothing to the class loss, like KITTI's "don't care" areas.
 """
 
 from __future__ import annotations
@@ -14,12 +14,11 @@ from ultralytics.utils.tal import make_anchors
 
 
 def ignoring_loss(model: Any, epochs_done: int = 0) -> Any:
-    """The loss for training `model`, a YOLO26; batches hold "ignored" boxes as `resident.augment` gives them.
+    """The loss for training `model`, a YOLO26, on batches with "ignored" boxes in the format of `resident.augment`.
 
-    A batch may also hold "unlabelled", (classes,) or (N, 1, classes) bool: classes that its labels lack, or those of
-    each picture. Their detections cost nothing.
-
-    `epochs_done` restores the loss's schedule where training is resumed.
+    A batch may also hold "unlabelled" bool, (classes,) for all pictures or (N, 1, classes) for each: the classes that
+    the labels lack. Detections of these classes do not contribute to the loss. `epochs_done` restores the schedule of
+    the loss when a training is resumed.
     """
     loss = E2ELoss(model, loss_fn=_IgnoringLoss)
     if epochs_done:
@@ -55,7 +54,7 @@ class _IgnoringLoss(v8DetectionLoss):  # type: ignore[misc]  # ultralytics is un
 def touches_ignored(
     anchors_px: torch.Tensor, strides_px: torch.Tensor, ignored: torch.Tensor, pictures: torch.Tensor
 ) -> torch.Tensor:
-    """(N, anchors) bool: whether an anchor's cell touches an ignored box.
+    """Whether the cell of each anchor touches an ignored box: (N, anchors) bool.
 
     `anchors_px` (anchors, 2) and `strides_px` (anchors, 1) give the cells; `ignored` (M, 5) holds picture, centre,
     width and height as fractions of the picture; `pictures` is (N, 3, H, W).

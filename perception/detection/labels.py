@@ -1,8 +1,8 @@
 """Makes box labels for training and evaluation from an instance image and the objects' poses.
 
-A label is the box around the visible pixels of an object. Whether the object counts (`classes.HEIGHT_MIN_PX`,
-`classes.VISIBLE_MIN`) depends on its visible fraction. That is the fraction of its 3-D box in the picture, times the
-fraction of its silhouette in the picture that is not occluded.
+A label is the box around the visible pixels of an object. The visible fraction of an object is the fraction of its 3-D
+box that lies in the picture, times the unoccluded fraction of its silhouette in the picture. It decides whether the
+object counts (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ NEAR_M = 0.1
 """Minimum depth of a projected point, m."""
 
 TAGGED = {12: "pedestrian", 14: "car", 15: "truck", 16: "bus", 18: "motorcycle", 19: "bicycle"}
-"""CARLA's semantic tags of road users, and their classes."""
+"""Class of each semantic tag of CARLA that marks a road user."""
 
 UNOWNED_MIN_PX = 12
-"""Least number of pixels of a road user that is no actor."""
+"""Minimum number of visible pixels of a road user that is not an actor, such as a parked car of the map."""
 
 _GRID = np.stack(np.meshgrid(*[np.linspace(-1.0, 1.0, 6)] * 3, indexing="ij"), axis=-1).reshape(-1, 3)
 _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z in (-1.0, 1.0)])
@@ -36,10 +36,12 @@ _CORNERS = np.array([[x, y, z] for x in (-1.0, 1.0) for y in (-1.0, 1.0) for z i
 class Thing:
     """An object that may appear in the picture.
 
-    `pose` (4, 4) takes the box's own frame to the world; `half_m` are half its sizes. `instance` is its number in the
-    instance image; None means it has none, and every pixel of `tag` inside its projected box belongs to it. `face_m` is
-    the side of a flat square inside the box, for an object whose exact height on its pole is unknown. `number`
-    identifies it among the objects of one moment.
+    * `pose` (4, 4): transform from the frame of the object's box to the world; `half_m`: half its sizes, m.
+    * `tag`: semantic tag of its pixels.
+    * `instance`: its number in the instance image. None: it has no number, and every pixel with its tag inside its
+      projected box belongs to it.
+    * `face_m`: side of a flat square inside the box, m, for a sign or light whose exact height on the pole is unknown.
+    * `number`: identifies the object among those of one moment.
     """
 
     name: str
@@ -57,9 +59,10 @@ class Thing:
 
 @dataclass(frozen=True, slots=True)
 class Pinhole:
-    """A camera in the world: `pose` (4, 4) takes its frame (x along the view, y right or left, z up) to the world.
+    """A camera in the world.
 
-    `handed` is +1 where y points left, -1 where it points right, as in CARLA.
+    `pose` (4, 4) is the transform from the camera's frame (x forward, z up) to the world. `handed` is +1 if y points
+    left, and -1 if it points right, as in CARLA.
     """
 
     width_px: int
@@ -89,8 +92,8 @@ class Pinhole:
 class Label:
     """The visible box of an object.
 
-    `box_px` is (u0, v0, u1, v1), the outer edges of the visible pixels; `visible` is the visible fraction, 0 to 1;
-    `number` is the object's.
+    * `box_px`: (u0, v0, u1, v1), the outer edges of the visible pixels.
+    * `visible`: the visible fraction, 0 to 1; `number`: that of its `Thing`.
     """
 
     name: str
@@ -132,9 +135,9 @@ def label_things(
 
 
 def label_unowned(instances: NDArray[np.integer], tags: NDArray[np.integer], known: Collection[int]) -> list[Label]:
-    """Labels of the road users that belong to none of the `known` instances, as CARLA's parked cars do.
+    """Labels of the road users that are not among the `known` instances, such as the parked cars of CARLA's maps.
 
-    They are no actors, so their distance and how much of them is visible are not known: none of these labels counts.
+    They are not actors, so their distance and visible fraction are unknown; none of these labels counts.
     """
     is_unowned = np.isin(tags, list(TAGGED)) & ~np.isin(instances, list(known))
     out = []
@@ -183,7 +186,7 @@ def _face_area(side_m: float, thing: Thing, camera: Pinhole) -> float:
 
 
 def _projected_span(thing: Thing, camera: Pinhole) -> tuple[slice, slice] | None:
-    """Bounding rectangle of the object's projected box, one pixel wider on each side; None where it is out of view."""
+    """Rows and columns of the object's projected box, one pixel wider on each side; None if it is out of view."""
     pixels, depth = camera.project(_world(thing, _CORNERS))
     if (depth <= NEAR_M).any():
         return None

@@ -1,7 +1,7 @@
 """Detection metrics: COCO's average precision and recall over the objects that count.
 
-An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is no miss where it is not detected. A
-detection of its class that matches it is left out, as in KITTI's "don't care" areas.
+An object that does not count (`classes.HEIGHT_MIN_PX`, `classes.VISIBLE_MIN`) is not a miss if it is not detected. A
+detection of its class that matches it is ignored, as in KITTI's "don't care" areas.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def ious(a: Float, b: Float) -> Float:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """One picture's detections of a class: how many objects count, the scores, and per detection and IoU the outcome.
+    """The detections of one class in one picture.
 
-    An outcome is 1 where it is right, 0 where it is wrong, nan where it is left out.
+    * `count`: number of objects that count.
+    * `scores`: score of each detection.
+    * `outcomes`: for each detection and threshold of `IOUS`, 1 if it is right, 0 if wrong, nan if ignored.
     """
 
     count: int
@@ -54,12 +56,12 @@ class Ranked:
 
 
 def average_precision(samples: Sequence[Sample], name: str) -> Float | None:
-    """Average precision of class `name` at each of `IOUS`; None where no object of the class counts."""
+    """Average precision of class `name` at each of `IOUS`; None if no object of the class counts."""
     return precision_of([ranked(sample, name) for sample in samples])
 
 
 def ranked(sample: Sample, name: str) -> Ranked:
-    """What average precision of class `name` needs of a picture."""
+    """Match the detections of class `name` in one picture with its labels, for `precision_of`."""
     labels = [label for label in sample.labels if label.name == name]
     found = sorted((d for d in sample.found if d.name == name), key=lambda d: -d.confidence)
     count = sum(label.counts for label in labels)
@@ -67,7 +69,7 @@ def ranked(sample: Sample, name: str) -> Ranked:
 
 
 def precision_of(pictures: Sequence[Ranked]) -> Float | None:
-    """Average precision at each of `IOUS` over pictures; None where no object counts."""
+    """Average precision at each of `IOUS` over pictures; None if no object counts."""
     total = sum(picture.count for picture in pictures)
     if total == 0:
         return None
@@ -103,7 +105,10 @@ def match_labels(
 
 
 def _edges(found: Sequence[Detection]) -> Float:
-    """Boxes (N, 4) in the labels' convention: their edges lie at whole numbers, the image frame's pixel centres do."""
+    """Boxes (N, 4) in the convention of labels, where pixel edges are at whole numbers.
+
+    In the image frame of a `Detection`, pixel centres are at whole numbers.
+    """
     return np.array([d.box_px for d in found], dtype=np.float64) + 0.5
 
 

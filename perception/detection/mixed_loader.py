@@ -1,4 +1,4 @@
-"""Loader of batches from two data sets, of which the second may lack labels of some classes."""
+"""Loads batches that mix two data sets; the labels of the second may lack some classes."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from perception.detection.classes import CLASSES
 from perception.detection.resident import ResidentLoader
 
 SECOND_SHARE = 0.125
-"""Fraction of each batch that is from the second data set."""
+"""Fraction of each batch that comes from the second data set."""
 
 UNLABELLED_FILE = "unlabelled.json"
-"""File in a data set's folder: a list of the classes that its labels lack. Without it, none is lacking."""
+"""File in a data set's folder that lists the classes its labels lack; without the file, the labels have all classes."""
 
 
 class MixedLoader:
-    """Batches of `first`, whose last pictures are from `second`; as many batches in an epoch as `first` has.
+    """Batches of `first` with pictures of `second` added at the end; an epoch has as many batches as one of `first`.
 
-    Each batch tells in "unlabelled" (N, 1, classes) which classes the labels of each picture lack.
+    "unlabelled" (N, 1, classes) in a batch marks the classes that the labels of each picture lack.
     """
 
     drop_last = True
@@ -41,18 +41,18 @@ class MixedLoader:
             yield concatenated(batch, self._second.batch(), self._unlabelled)
 
     def reset(self) -> None:
-        """Does nothing, as `ResidentLoader.reset`."""
+        """Does nothing, like `ResidentLoader.reset`."""
 
 
 def second_size(batch_size: int) -> int:
-    """The number of pictures of a batch that are from the second data set."""
+    """The number of pictures in a batch that come from the second data set."""
     return max(round(SECOND_SHARE * batch_size), 1)
 
 
 def unlabelled_classes(root: Path) -> torch.Tensor:
-    """(classes,) bool: the classes that the labels of the data set in `root` lack.
+    """Mask (classes,) bool of the classes that the labels of the data set in `root` lack.
 
-    Raises ValueError where the file names a class that does not exist.
+    Raises ValueError if the file names a class that does not exist.
     """
     path = root / UNLABELLED_FILE
     names = json.loads(path.read_text()) if path.is_file() else []
@@ -63,7 +63,7 @@ def unlabelled_classes(root: Path) -> torch.Tensor:
 
 
 def concatenated(first: dict[str, Any], second: dict[str, Any], unlabelled: torch.Tensor) -> dict[str, Any]:
-    """One batch of the pictures of both; the labels of those of `second` lack the classes `unlabelled`."""
+    """One batch with the pictures of both batches; the labels of `second` lack the classes `unlabelled`."""
     before, after = len(first["img"]), len(second["img"])
     moved = {**second, "batch_idx": second["batch_idx"] + before, "ignored": second["ignored"].clone()}
     moved["ignored"][:, 0] += before

@@ -23,7 +23,7 @@ Float32 = NDArray[np.float32]
 THREADS_MAX = 2
 
 MOST_NETWORKS = 20
-"""Networks that are kept, one for each size of pictures and number of threads; some 200 MB."""
+"""Maximum number of networks in the cache, about 200 MB; there is one for each picture size and number of threads."""
 
 
 class Network(Protocol):
@@ -35,13 +35,13 @@ class Network(Protocol):
     def start(self, bgr: Image) -> Callable[[], Float32]:
         """Start inference on a picture (height, width, 3) uint8 of `size_px`; the array must stay unchanged.
 
-        Returns a call that waits for the rows (N, 6): u0, v0, u1, v1 (edges at whole numbers), score, class. One
-        picture at a time.
+        Returns a function that waits for the rows (N, 6): u0, v0, u1, v1 (pixel edges at whole numbers), score, class.
+        Only one picture can be in work at a time.
         """
         ...
 
     def infer(self, bgr: Image) -> Float32:
-        """The rows of such a picture, by inference in the calling thread; a started one is then lost."""
+        """The rows of a picture, computed in the calling thread; the results of a started picture are lost."""
         ...
 
 
@@ -53,7 +53,7 @@ class OpenVinoNetwork:
         options: dict[str, Any] = {
             "PERFORMANCE_HINT": "LATENCY",
             "INFERENCE_NUM_THREADS": threads or inference_threads(),
-            "ENABLE_CPU_PINNING": False,  # threads bound to a core wait for other work on that core
+            "ENABLE_CPU_PINNING": False,  # a thread that is bound to a core waits while another uses that core
             "INFERENCE_PRECISION_HINT": "f32",
         }
         self._tensor = openvino().Tensor
@@ -63,7 +63,7 @@ class OpenVinoNetwork:
         self._request = self._model.create_infer_request()
 
     def with_own_request(self) -> OpenVinoNetwork:
-        """The same network with a request of its own, to process another picture at the same time."""
+        """A copy that shares the network but has its own inference request, for another picture at the same time."""
         other = copy(self)
         other._request = self._model.create_infer_request()
         return other
@@ -91,10 +91,9 @@ class OpenVinoNetwork:
 def _compiled(model: Path, options: Mapping[str, Any]) -> Any:
     """OpenVINO's compiled form of the network `model` (.xml with its .bin beside it) for pictures BGR, uint8, NHWC.
 
-    It is kept in the user's cache folder. OpenVINO has a cache of its own (CACHE_DIR), which loads a file with changed
-    bytes without complaint; `DiskCache` has checksums. The key holds the network, the options, this source, OpenVINO's
-    build and the processor. What is returned has always been through the file's form, so that a new network gives the
-    same boxes as a kept one.
+    It is kept in the user's cache folder by `DiskCache`, which has checksums; OpenVINO's own cache (CACHE_DIR) loads a
+    corrupt file without an error. The key is made of the network, the options, this source file, OpenVINO's build and
+    the processor. A new network is also written and read back, so that it gives the same boxes as a cached one.
     """
     ov = openvino()
     core = ov.Core()
@@ -129,7 +128,7 @@ def _processor_flags() -> str:
 class TorchNetwork:
     """Network in torch on `device` ("cuda", "cuda:1"; "cpu" for comparison); half precision on a GPU.
 
-    Box corners are computed in float32 there too: half precision resolves 600 px only to half a pixel.
+    Box corners are computed in float32 on a GPU too: half precision resolves 600 px only to half a pixel.
     """
 
     def __init__(self, weights: Path, size_px: tuple[int, int], device: str = "cuda") -> None:
@@ -157,14 +156,14 @@ class TorchNetwork:
         """Whether `rows` also takes the packed pictures of `cuda_ops.preprocess`, which need no copy."""
         with torch.inference_mode():
             self._model(torch.zeros((1, 3, size_px[1], size_px[0]), device=self.device, dtype=self.dtype))
-        head.anchors, head.strides = head.anchors.float(), head.strides.float()  # made by the pass above
+        head.anchors, head.strides = head.anchors.float(), head.strides.float()  # computed by the forward pass above
 
     def rows(self, rgb: Any, score_min: float = 0.0) -> Any:
-        """(N, 3, height, width) RGB in 0..1 of `dtype` on `device` -> rows as `start`'s, (N, rows, 6) float32, there.
+        """Rows (N, rows, 6) float32 on `device`, as `start` returns them, of pictures on `device`.
 
-        Rows that score no more than `score_min` may be left out; zeros stand for them.
+        `rgb` is (N, 3, height, width) of `dtype`, RGB in 0..1. Rows with a score of at most `score_min` may be zeros.
         """
-        self._model.model[-1].score_min = score_min  # read by our own head only
+        self._model.model[-1].score_min = score_min  # only the head of `optimize_yolo` reads it
         with self._torch.inference_mode():
             return self._model(rgb.contiguous(memory_format=self._torch.channels_last))[0].float()
 
@@ -186,14 +185,14 @@ def _optimize_yolo(model: Any) -> bool:
 
 
 def inference_threads() -> int:
-    """Threads for the network; leaves one core to other work, since a network thread that waits for a core spins."""
+    """Number of threads for the network; one core is left to other work, because a waiting network thread spins."""
     return min(max(len(os.sched_getaffinity(0)) - 1, 1), THREADS_MAX)
 
 
 def network_for(weights: Path, width_px: int, height_px: int, device: str) -> Network:
     """The network for pictures of the given size on `device`, "cuda" or "cpu".
 
-    Raises ConfigError as `weights.exported` does.
+    Raises the ConfigErrors of `weights.exported`.
     """
     size = network_size(width_px, height_px)
     return TorchNetwork(weights, size) if device == "cuda" else OpenVinoNetwork(exported(weights, size))

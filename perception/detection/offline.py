@@ -39,7 +39,7 @@ def ultralytics() -> Any:
 
 
 def _put_font(path: Path) -> None:
-    """Provide a font of the name that ultralytics would download; matplotlib ships a free one."""
+    """Write matplotlib's free font under the name of the font that ultralytics would download."""
     if path.exists():
         return
     import matplotlib

@@ -10,7 +10,7 @@ from av_core.frames import map_to_vehicle, vehicle_to_image
 from av_core.types import CameraModel, TrackedObject, Truth
 
 BEHIND_M = 30.0
-"""Range behind the ego, m; shorter than ahead, since road users behind matter for lane changes only."""
+"""Range behind the ego, m; shorter than ahead, because road users behind only matter for lane changes."""
 
 
 def oracle_objects(truth: Truth, range_m: float = 80.0, camera: CameraModel | None = None) -> tuple[TrackedObject, ...]:
@@ -31,8 +31,10 @@ def oracle_objects(truth: Truth, range_m: float = 80.0, camera: CameraModel | No
 
 
 def box_in_image(thing: TrackedObject, truth: Truth, camera: CameraModel) -> tuple[float, float, float, float] | None:
-    """(u0, v0, u1, v1) px around the projected box, clipped to the picture; None where part of it is behind the camera
-    or all of it is outside the picture."""
+    """The rectangle (u0, v0, u1, v1) px around the projected box, clipped to the picture.
+
+    None if a part of the box is behind the camera or all of it is outside the picture.
+    """
     signs = np.array([[x, y] for x in (-0.5, 0.5) for y in (-0.5, 0.5)])
     local = signs * [thing.length_m, thing.width_m]
     c, s = np.cos(thing.yaw_rad), np.sin(thing.yaw_rad)

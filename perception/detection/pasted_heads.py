@@ -1,7 +1,7 @@
 """Pastes signal heads cut from labelled pictures into training pictures, in other sizes and places.
 
-Few pictures of a foreign renderer show heads, and nearly all of those are small or look alike. Pieces without a head
-are pasted in the same way, so that the seam does not tell where a head is.
+Few pictures of a foreign renderer show heads, and most of these heads are small or look alike. Pieces without a head
+are pasted in the same way, so that the network cannot learn to find a head by the seam of the paste.
 """
 
 from __future__ import annotations
@@ -19,35 +19,41 @@ from perception.detection.resident import UNLEARNT
 Float = NDArray[np.float64]
 
 HEIGHT_MIN_PX = 16.0
-"""Least height of a head that is cut out; smaller ones show too little to be enlarged."""
+"""Minimum height of a head that is cut out, px; smaller heads have too little detail to be enlarged."""
 
 MARGIN = 0.18
-"""Width of the surroundings cut out with a head, as a fraction of its height; they fade into the picture."""
+"""Width of the margin cut out around a head, as a fraction of its height; it fades into the picture."""
 
 HEIGHTS_PX = (9.0, 170.0)
-"""Range of heights of pasted heads."""
+"""Range of heights of pasted heads, px."""
 
 ENLARGED_MAX = 2.5
 """Largest factor by which a head is enlarged."""
 
-PASTED_MAX, WITHOUT_HEAD_SHARE = 3, 0.35
-"""Largest number of pieces pasted into one picture, and the fraction of pieces without a head."""
+PASTED_MAX = 3
+"""Largest number of pieces pasted into one picture."""
+
+WITHOUT_HEAD_SHARE = 0.35
+"""Fraction of the pieces that have no head."""
 
 PLACES = 6
-"""Attempts to find a place that no labelled object covers."""
+"""Attempts to find a place without a labelled object."""
 
 LOWEST = 0.75
-"""Pieces lie in this upper fraction of the picture."""
+"""Lowest position of a piece, as a fraction of the picture's height from the top."""
 
 GAINS = (0.65, 1.35)
-"""Range of a piece's brightness relative to the picture that it is from."""
+"""Range of the factor that changes a piece's brightness."""
 
 LIGHTS = [number for number, name in enumerate(CLASSES) if light_state(name) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Pixels (3, h, w) float; the class and the box (u0, v0, u1, v1) within them, or UNLEARNT for none."""
+    """A cut-out piece: pixels (3, h, w) float, and the class and box (u0, v0, u1, v1) of its head.
+
+    `kind` is UNLEARNT for a piece without a head.
+    """
 
     rgb: torch.Tensor
     kind: float
@@ -55,9 +61,9 @@ class Piece:
 
 
 class HeadPaster:
-    """Heads cut from `pictures` (N, H, W, 3), whose boxes (n, 5) are as of `resident.read_labelled`.
+    """Pastes heads that are cut from `pictures` (N, H, W, 3); `boxes` (n, 5) are those of `resident.read_labelled`.
 
-    Raises ValueError where the pictures show no head that is large enough.
+    Raises ValueError if the pictures show no head that is large enough.
     """
 
     def __init__(self, pictures: torch.Tensor, boxes: Sequence[Float]) -> None:
@@ -72,8 +78,7 @@ class HeadPaster:
     def __call__(
         self, pictures: torch.Tensor, boxes: Sequence[Float], rng: np.random.Generator
     ) -> tuple[torch.Tensor, list[Float]]:
-        """Copies of `pictures` (N, 3, H, W), with up to `PASTED_MAX` pieces in each, and the boxes with those of the
-        pasted heads."""
+        """Copies of `pictures` (N, 3, H, W) with up to `PASTED_MAX` pieces in each, and the boxes of each copy."""
         out, labels = pictures.clone(), []
         for rgb, some in zip(out, boxes, strict=True):
             for _ in range(int(rng.integers(PASTED_MAX + 1))):
@@ -82,7 +87,7 @@ class HeadPaster:
         return out, labels
 
     def _paste(self, rgb: torch.Tensor, boxes: Float, rng: np.random.Generator) -> Float:
-        """Paste one piece into `rgb` (3, H, W) in place; the boxes, with one more where the piece has one."""
+        """Paste one piece into `rgb` (3, H, W) in place; returns the boxes, with that of the pasted head if any."""
         piece = self._pieces[rng.choice(len(self._pieces), p=self._weights)]
         high = piece.box_px[3] - piece.box_px[1]
         scale = np.exp(rng.uniform(*np.log(HEIGHTS_PX))) / high
@@ -106,7 +111,7 @@ class HeadPaster:
         return np.vstack([boxes, [piece.kind, *(factor * piece.box_px + shift)]])
 
     def _without_head(self, like: Piece, rng: np.random.Generator) -> Piece:
-        """A piece of a random picture of the size of `like`, where no labelled object is, else one of plain grey."""
+        """A piece of the size of `like` without labelled objects, from a random picture; grey if none is found."""
         number = int(rng.integers(len(self._boxes)))
         picture, size = self._pictures[number], like.rgb.shape[1:]
         place = free_place((size[0], size[1]), picture.shape[:2], self._boxes[number], rng)
@@ -118,7 +123,7 @@ class HeadPaster:
 
 
 def heads_of(rgb: torch.Tensor, boxes: Float) -> list[Piece]:
-    """The heads of one picture (H, W, 3) that are large enough and lie wholly in it, each with its surroundings."""
+    """The heads of one picture (H, W, 3) that are large enough and lie wholly in it, each with its margin."""
     height, width = rgb.shape[:2]
     out = []
     for kind, u0, v0, u1, v1 in boxes.tolist():
@@ -136,8 +141,10 @@ def heads_of(rgb: torch.Tensor, boxes: Float) -> list[Piece]:
 def free_place(
     size: tuple[int, ...], of: Sequence[int], boxes: Float, rng: np.random.Generator
 ) -> tuple[int, int] | None:
-    """Row and column of a random rectangle of `size` (rows, columns) that touches none of `boxes`; None if none is
-    found. `of` is the size of the picture."""
+    """Row and column of a random rectangle of `size` (rows, columns) that touches none of `boxes`; None if not found.
+
+    `of` is the size (rows, columns) of the picture.
+    """
     lowest = min(int(LOWEST * of[0]), of[0] - size[0])
     if lowest < 0 or size[1] > of[1]:
         return None
@@ -150,7 +157,7 @@ def free_place(
 
 
 def faded(size: tuple[int, ...], margin_px: float, device: torch.device) -> torch.Tensor:
-    """(rows, columns) mask: 1 inside, falling to 0 over `margin_px` at the edges."""
+    """Mask (rows, columns) that is 1 inside and falls to 0 over `margin_px` at the edges."""
     ramps = []
     for side in size:
         at = torch.arange(side, device=device, dtype=torch.float32) + 0.5

@@ -1,7 +1,7 @@
 """Augments training pictures with the image formation of other cameras: exposure, bloom, tone curve, sharpness, JPEG.
 
-A network trained on one renderer learns its tone curve, its clean edges and its lamps without glow. Each picture gets a
-random variation of its own, in the order of a camera's pipeline: light (exposure, white balance, bloom, vignette), then
+A network that is trained on one renderer adapts to its tone curve, its clean edges and its lamps without glow. So each
+picture gets random changes in the order of a camera's pipeline: light (exposure, white balance, bloom, vignette), then
 tone curve, saturation and sharpness, then JPEG compression.
 """
 
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 Float = NDArray[np.float64]
 
 AUGMENTED_SHARE = 0.7
-"""Fraction of pictures that are varied; the others stay unchanged."""
+"""Fraction of pictures that are changed."""
 
 LINEAR_GAMMA = 2.2
 """Exponent from display values to linear light."""
 
 BLOOM_SIGMAS_PX = (1.5, 4.0, 12.0)
-"""Standard deviations, px, of the glow around pixels brighter than the picture can show."""
+"""Standard deviations of the glow around pixels that are brighter than white, px."""
 
 JPEG_BLOCK = 8
 JPEG_LUMA = (
@@ -42,7 +42,10 @@ YCC = ((0.299, 0.587, 0.114), (-0.168736, -0.331264, 0.5), (0.5, -0.418688, -0.0
 def augment_photometric(
     pictures: torch.Tensor, rng: np.random.Generator, share: float = AUGMENTED_SHARE
 ) -> torch.Tensor:
-    """Vary pictures (N, 3, H, W) RGB, 0 to 255, each with its own parameters drawn from `rng`; float32, 0 to 255."""
+    """Change the fraction `share` of pictures (N, 3, H, W) RGB, 0 to 255, with parameters drawn from `rng` for each.
+
+    Returns float32, 0 to 255.
+    """
     random = _RandomParameters(pictures, rng)
     plain = pictures.float()
     light = (plain.clamp(0.0, 255.0) / 255.0) ** LINEAR_GAMMA
@@ -77,7 +80,7 @@ class _RandomParameters:
 
 
 def _bloom(light: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
-    """Add glow around nearly saturated pixels; small coloured spots, which are lamps, also turn paler."""
+    """Add glow around nearly saturated pixels; small coloured spots (lamps) also become paler."""
     spread = light.amax(dim=1, keepdim=True) - light.amin(dim=1, keepdim=True)
     source = light * (light.amax(dim=1, keepdim=True) > 0.75)
     lamps = source * spread
@@ -113,7 +116,7 @@ def _sharpness(shown: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
 
 
 def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
-    """Gaussian blur; a wide one runs on a downscaled copy."""
+    """Gaussian blur; a wide blur is computed on a downscaled copy."""
     factor = max(int(sigma / 2.0), 1)
     small = torch.nn.functional.avg_pool2d(pictures, factor, ceil_mode=True) if factor > 1 else pictures
     reach = int(np.ceil(3.0 * sigma / factor))
@@ -130,7 +133,7 @@ def _blur(pictures: torch.Tensor, sigma: float) -> torch.Tensor:
 
 
 def _jpeg(pictures: torch.Tensor, random: _RandomParameters) -> torch.Tensor:
-    """JPEG's loss at a quality of 40 to 95: chroma subsampled over 2 x 2 pixels, and 8 x 8 blocks quantized."""
+    """Simulate JPEG compression at a quality of 40 to 95: 2 x 2 chroma subsampling and quantized 8 x 8 blocks."""
     quality = random.uniform(40.0, 95.0)
     scale = torch.where(quality < 50.0, 50.0 / quality, 2.0 - quality / 50.0)
     height, width = pictures.shape[2:]

@@ -1,6 +1,7 @@
 """Quantizes an exported network to eight bits (post-training quantization by NNCF, calibrated on pictures).
 
-On a processor with VNNI it takes half the time. The head, which gives boxes and scores, stays in floating point.
+On a processor with VNNI the eight-bit network takes half the time. The head, which computes boxes and scores, stays in
+floating point.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ PICTURES = 300
 
 
 def quantize(network: Exported, pictures: Sequence[Path]) -> None:
-    """Replace `network` by its eight-bit version; `pictures` are files like those it will process.
+    """Replace `network` by its eight-bit version, calibrated on `pictures`, files like those it will process.
 
-    Raises ConfigError where there are too few of them or NNCF is not installed.
+    Raises ConfigError if there are fewer than `PICTURES`, or NNCF is not installed.
     """
     if len(pictures) < PICTURES:
-        raise ConfigError(f"{len(pictures)} pictures: expected {PICTURES} to measure the network's ranges on")
-    ov = openvino()  # before nncf imports it, which would send usage reports
+        raise ConfigError(f"{len(pictures)} pictures: calibration needs {PICTURES}")
+    ov = openvino()  # imported before nncf, whose import of openvino would send usage reports
     try:
         import nncf
     except ModuleNotFoundError:
@@ -56,7 +57,7 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
 
 
 def _input(path: Path, size_px: tuple[int, int]) -> NDArray[np.float32]:
-    """The picture as the exported network takes it: RGB, 0 to 1, channels first."""
+    """The picture in the format of the exported network: RGB, 0 to 1, channels first."""
     bgr = cv2.imread(str(path))
     if bgr is None:
         raise ConfigError(f"{path} is no picture")

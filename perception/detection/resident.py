@@ -1,8 +1,7 @@
 """Loader that keeps the decoded training pictures on the training device and augments them there.
 
-A fast GPU would wait for loader processes that decode and augment; 30,000 pictures of 640x360 take 21 GB, which fit
-into its memory. Episodes finished while training runs are added at the next epoch, so that training may begin while
-`av-stack dataset` still renders.
+A fast GPU would wait for loader processes that decode and augment. 30,000 pictures of 640x360 take 21 GB, which fits
+into its memory. Training may begin while `av-stack dataset` still renders: new episodes are added at the next epoch.
 """
 
 from __future__ import annotations
@@ -21,17 +20,16 @@ from numpy.typing import NDArray
 from perception.detection.classes import CLASSES, STOP_SIGN
 
 LEARNT_HEIGHT_PX, LEARNT_VISIBLE = 6.0, 0.25
-"""Minimum box height, px, and visible fraction of an object that is learnt: a little below what counts (`classes`).
+"""Minimum box height, px, and visible fraction of an object that is learnt.
 
-So an object at the edge of counting is not taught as background; to find one that does not count is no fault. Smaller
-and more occluded objects are ignored (`ignoring_loss`)."""
+Both are a little below the limits for objects that count (`classes`), so that an object near these limits is not
+learnt as background. Smaller and more occluded objects are ignored (`ignoring_loss`)."""
 
 UNLEARNT = -1.0
 """Marks a box to ignore, in place of its class."""
 
 UNCHANGED_SHARE = 0.5
-"""Fraction of pictures that are shifted by whole pixels only: small objects and numbers are told apart by detail that
-resampling blurs."""
+"""Fraction of pictures that are only shifted by whole pixels: resampling blurs small objects and numbers on signs."""
 
 FREQUENCY_MIN = 0.1
 """Fraction of pictures below which a class counts as rare; pictures that show a rare class are repeated."""
@@ -53,9 +51,11 @@ Augmentation = Callable[[torch.Tensor, list[Float], np.random.Generator], dict[s
 class ResidentLoader:
     """Batches for ultralytics' trainer: uint8 pictures on `device`, boxes in its format.
 
-    `root` is a data set's folder and `split` names its part. `epoch_pictures` is the length of an epoch; None means the
-    number of pictures at the start. `vary` augments a batch; None means `augment`. Raises FileNotFoundError where no
-    episode is finished yet.
+    * `root`: folder of the data set; `split`: the part of it, "train" or "val".
+    * `epoch_pictures`: pictures in an epoch; None means the number of pictures at the start.
+    * `vary`: function that augments a batch; None means `augment`.
+
+    Raises FileNotFoundError if no episode is finished yet.
     """
 
     drop_last = True
@@ -90,7 +90,7 @@ class ResidentLoader:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         self._take_in()
-        with ThreadPoolExecutor(1) as pool:  # makes the next batch while the network trains on this one
+        with ThreadPoolExecutor(1) as pool:  # prepares the next batch while the network trains on the present one
             coming = [pool.submit(self.batch)]
             for _ in range(self._length - 1):
                 coming.append(pool.submit(self.batch))
@@ -98,7 +98,7 @@ class ResidentLoader:
             yield coming.pop(0).result()
 
     def reset(self) -> None:
-        """Does nothing: there is no worker to restart. Ultralytics' trainer calls it."""
+        """Does nothing, since there are no worker processes; ultralytics' trainer calls it to restart them."""
 
     def _take_in(self) -> None:
         """Decode every finished episode that is not in memory yet."""
@@ -113,7 +113,7 @@ class ResidentLoader:
                 self._seen.add(episode)
 
     def batch(self) -> dict[str, Any]:
-        """The next batch; pictures come in a random order, those of rare classes more often (`repeats`)."""
+        """The next batch: pictures in random order, with pictures of rare classes more often (`repeats`)."""
         while len(self._queue) < self.batch_size:
             times = repeats(self._boxes)
             whole = np.floor(times + self._rng.uniform(size=len(times))).astype(int)
@@ -131,7 +131,7 @@ class _Sized:
         return self._length
 
     def set_epoch(self, epoch: int) -> None:
-        """Does nothing: pictures are drawn anew in every epoch."""
+        """Does nothing: every epoch draws its pictures independently."""
 
 
 def read_labelled(path: Path) -> tuple[NDArray[np.uint8], Float]:
@@ -151,10 +151,10 @@ def _is_learnt(row: dict[str, Any]) -> bool:
 
 
 def repeats(boxes: list[Float]) -> Float:
-    """Repeats of each picture per round, at least 1: repeat factor sampling (Gupta et al., LVIS, 2019).
+    """Number of times that each picture is drawn in a round, at least 1 (repeat factor sampling; Gupta et al., 2019).
 
-    A class's factor is the square root of how many times rarer than `FREQUENCY_MIN` it is. A picture takes its rarest
-    class's.
+    The factor of a class is sqrt(`FREQUENCY_MIN` / its frequency). The factor of a picture is the largest factor of its
+    classes.
     """
     holds = np.zeros((len(boxes), len(CLASSES)), dtype=bool)
     for row, found in zip(holds, boxes, strict=True):
@@ -166,15 +166,15 @@ def repeats(boxes: list[Float]) -> Float:
 def augment(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
     """Augment pictures (N, 3, H, W) uint8 and their boxes: random shift, scale, mirror and colour.
 
-    The result is an ultralytics batch; the pictures' sides are multiples of 32. Boxes too small or too far outside to
-    be learnt, and those marked UNLEARNT, are listed apart as "ignored" (M, 5): picture and box.
+    Returns a batch for ultralytics; the sides of its pictures are multiples of 32. "ignored" (M, 5), picture and box,
+    lists the boxes that are marked UNLEARNT, too small, or too far outside the picture to be learnt.
     """
     moved, batch = move_and_warp(pictures, boxes, rng, (0.65, 1.6), may_be_mirrored(boxes))
     return {"img": recolour(moved, rng).clamp_(0.0, 255.0).to(torch.uint8), **batch}
 
 
 def may_be_mirrored(boxes: list[Float]) -> NDArray[np.bool_]:
-    """(N,) Whether each picture shows nothing that carries text; `boxes` are those of N pictures."""
+    """Whether each picture shows no object with text, (N,) bool; `boxes` are those of N pictures."""
     number = np.repeat(np.arange(len(boxes)), [len(b) for b in boxes])
     every = np.concatenate(boxes)
     readable = _READABLE[every[:, 0].astype(int)] & (every[:, 0] != UNLEARNT)
@@ -188,9 +188,9 @@ def move_and_warp(
     scales: tuple[float, float],
     may_flip: NDArray[np.bool_],
 ) -> tuple[torch.Tensor, dict[str, Any]]:
-    """The geometric part of `augment`: pictures (N, 3, H, W) float, and the rest of the batch.
+    """The geometric part of `augment`: returns pictures (N, 3, H, W) float, and the rest of the batch.
 
-    `scales` is the range of sizes; `may_flip` (N,) tells which pictures may be mirrored.
+    `scales` is the range of the scale factor; `may_flip` (N,) marks the pictures that may be mirrored.
     """
     count, _, height, width = pictures.shape
     size = (-(-height // STRIDE_PX) * STRIDE_PX, -(-width // STRIDE_PX) * STRIDE_PX)
@@ -217,7 +217,7 @@ def move_and_warp(
 
 
 def _warp(pictures: torch.Tensor, size: tuple[int, int], scale: Float, shift: Float, mirrored: Any) -> torch.Tensor:
-    """Each picture scaled about its corner, then shifted; grey outside the picture."""
+    """Scale each picture about its top left corner, then shift it; the area outside is grey."""
     source = np.array([pictures.shape[3], pictures.shape[2]])
     target = np.array([size[1], size[0]])
     theta = np.zeros((len(scale), 2, 3))
@@ -242,10 +242,10 @@ def _move_boxes(
     shift: Float,
     mirrored: NDArray[np.bool_],
 ) -> Float:
-    """Boxes after the same augmentation, clipped, without those outside the picture.
+    """Apply the same augmentation to the boxes, clip them, and drop those outside the picture.
 
-    Returns (n, 6): picture, class or UNLEARNT, and centre, width, height as fractions of `size`. `boxes` (m, 5) are
-    those of all pictures and `number` (m,) is each box's picture.
+    `boxes` (m, 5) are those of all pictures; `number` (m,) is the picture of each. Returns (n, 6): picture, class or
+    UNLEARNT, and centre, width and height as fractions of `size`.
     """
     left, right = np.where(mirrored[number], width - boxes[:, [3, 1]].T, boxes[:, [1, 3]].T)
     corners = np.stack([left, boxes[:, 2], right, boxes[:, 4]])

@@ -17,7 +17,7 @@ SIDE_MIN_PX = 1.0
 
 @inner
 def bounded(value: float, most: float) -> float:
-    """`value` clamped to between 0 and `most`."""
+    """`value` clamped to 0 to `most`."""
     above = value if value > 0.0 else 0.0
     return above if above < most else most
 
@@ -26,16 +26,17 @@ def bounded(value: float, most: float) -> float:
 def strongest(
     rows: NDArray[np.float32], scale: float, width_px: float, height_px: float, confidence_min: float
 ) -> Float:
-    """Select a network's rows (N, 6), strongest first; rows of equal score keep their order.
+    """The valid rows of a network's output (N, 6), sorted by descending score; equal scores keep their order.
 
-    Kept are finite rows of at least `confidence_min` whose box is at least a pixel wide and high in the picture. Boxes
-    are divided by `scale` and clipped to the picture. The limit is float32 like the scores: a score equal to it counts.
+    A row is valid if it is finite, its score is at least `confidence_min`, and its box is at least a pixel wide and
+    high in the picture. Boxes are divided by `scale` and clipped to the picture. `confidence_min` is float32 like the
+    scores, so that an equal score is valid.
     """
     count, order = 0, np.empty(len(rows), dtype=np.int64)
     for n in range(len(rows)):
         if not np.isfinite(rows[n]).all() or not rows[n, SCORE] >= confidence_min:
             continue
-        # Networks give rows sorted by score, or nearly so: a row seldom moves far in this insertion sort.
+        # Insertion sort: networks return rows nearly sorted by score, so a row rarely moves far.
         place = count
         while place > 0 and rows[order[place - 1], SCORE] < rows[n, SCORE]:
             order[place] = order[place - 1]

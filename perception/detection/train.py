@@ -1,6 +1,6 @@
 """Trains the detector, from scratch or from existing weights of ours; no weights are downloaded.
 
-Pruned and sparse networks are trained as they are, and networks can learn to compute in eight bits.
+It can also train pruned networks, sparse networks (their zeros are kept), and networks that compute in eight bits.
 """
 
 from __future__ import annotations
@@ -26,28 +26,33 @@ SIZES = ("n", "s")
 """Sizes of YOLO26 that are trained here."""
 
 RESNET = "resnet"
-"""In place of a size: the ResNet detector."""
+"""Value of `TrainingSpec.size` for the ResNet detector."""
 
 TEACHER_WEIGHT = 2.0
-"""Weight of the teacher's outputs beside the labels."""
+"""Weight of the distance to the teacher's outputs; the loss of the labels has weight 1."""
 
 CALIBRATION_PICTURES = 300
-"""Pictures that give the ranges of quantization-aware training, at most."""
+"""Maximum number of pictures on which quantization-aware training measures the ranges of activations."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingSpec:
     """Options of a training run.
 
-    `size` is YOLO26's ("n" or "s") or `RESNET`; `hours`, if given, ends training after that time instead of after
-    `epochs`, counted from the end of the first step. `epoch_pictures` is the number of pictures in an epoch; None means
-    all of the data set. `optimizer` is one of ultralytics'. `start` names weights of that size to continue from; None
-    means from scratch. `varied` augments as other renderers and cameras would draw the pictures. `second` is another
-    data set, of which a part of each batch is. `teacher` names weights of a trained detector, whose outputs are learnt
-    beside the labels; with `both_heads` by the one-to-one head too, which suits a teacher that `start` was made of.
-    `hold_zeros` keeps the zeros that sparse layers have at the start. `quantize_aware` trains a network that computes
-    in eight bits, from `start`, with ranges of the training pictures; it needs a lower rate, and an optimizer that
-    suits folded weights, such as AdamW.
+    * `data`, `out`: folders of the data set and of the run.
+    * `size`: of YOLO26, "n" or "s"; or `RESNET`.
+    * `epochs`: passes over the data. `hours`: time limit that replaces it, counted from the end of the first step.
+    * `batch`: pictures in a step; `image_px`: width of the input.
+    * `epoch_pictures`: pictures in an epoch; None means all of the data set.
+    * `optimizer`: name of an optimizer of ultralytics; `rate`: its learning rate at the start.
+    * `start`: weights of this size to continue from; None means from scratch.
+    * `varied`: augment with `augment_varied`, to imitate other renderers and cameras.
+    * `second`: another data set; a part of each batch comes from it (`mixed_loader`).
+    * `teacher`: weights of a trained detector; its outputs are learnt in addition to the labels. With `both_heads`, the
+      one-to-one head learns from them too, which suits a network that was pruned or quantized from the teacher.
+    * `hold_zeros`: keep the zeros that the sparse layers of `start` have.
+    * `quantize_aware`: train a network that computes in eight bits, from `start`; the ranges are measured on training
+      pictures. It needs a lower rate, and an optimizer that suits folded weights, such as AdamW.
     """
 
     data: Path
@@ -94,12 +99,12 @@ def train(spec: TrainingSpec) -> Path:
 
 
 def _precision(spec: TrainingSpec) -> Any:
-    """Ultralytics' `amp`: bfloat16 on a GPU, but not between values of eight bits, which it would round again."""
+    """The value for ultralytics' `amp`: bfloat16 on a GPU, except in eight-bit training, which it would disturb."""
     return False if spec.device == "cpu" or spec.quantize_aware else "bf16"
 
 
 def _configuration(size: str) -> str:
-    """The network in ultralytics' format."""
+    """The network's configuration file in ultralytics' format."""
     if size != RESNET:
         return f"yolo26{size}.yaml"
     from perception.detection.resnet.network import CONFIGURATION
@@ -108,7 +113,7 @@ def _configuration(size: str) -> str:
 
 
 def _trainer(spec: TrainingSpec) -> Any:
-    """A class of ultralytics' detection trainer with the resident loader and the lenient loss."""
+    """A subclass of ultralytics' detection trainer with the resident loader and the loss of `ignoring_loss`."""
     from ultralytics.models.yolo.detect import DetectionTrainer
 
     from perception.detection.ignoring_loss import ignoring_loss
@@ -121,7 +126,7 @@ def _trainer(spec: TrainingSpec) -> Any:
         has_stepped = False
 
         def get_model(self, cfg: Any = None, weights: Any = None, verbose: bool = True) -> Any:
-            """Ultralytics makes the network of a configuration; a pruned or rounding one has no configuration."""
+            """The network to train: built from its configuration, or a copy of a pruned or quantized `weights`."""
             made = super().get_model(cfg, weights, verbose)
             if weights is not None and _is_other(weights, made):
                 made = self.set_model_names_for_load(copy.deepcopy(weights).float())
@@ -135,7 +140,7 @@ def _trainer(spec: TrainingSpec) -> Any:
             super()._setup_train()
             if spec.hold_zeros:
                 hold_zeros(self.model, self.optimizer)
-            before = getattr(self.model, "criterion", None)  # exists where a run is resumed
+            before = getattr(self.model, "criterion", None)  # exists if a run is resumed
             loss = ignoring_loss(self.model, before.updates if before else 0)
             if spec.teacher is not None:
                 branches = BOTH if spec.both_heads else (BRANCH,)
@@ -143,11 +148,11 @@ def _trainer(spec: TrainingSpec) -> Any:
             self.model.criterion = loss
 
         def optimizer_step(self) -> None:
-            """The time of training begins when the first step has ended.
+            """Make a step, and start the clock of the training at the end of the first step.
 
-            On a GPU that step also loads and chooses kernels, which can take half a minute. Ultralytics divides `hours`
-            by the mean time of an epoch to know how many epochs there will be, and the rate falls with their number:
-            with that half minute in the first epoch, it would expect too few and lower the rate too early.
+            On a GPU the first step also loads and chooses kernels, which can take half a minute. Ultralytics estimates
+            the number of epochs as `hours` divided by the mean time of an epoch, and lowers the rate over these epochs.
+            With that half minute it would expect too few epochs and lower the rate too early.
             """
             super().optimizer_step()
             if not self.has_stepped:
@@ -163,13 +168,13 @@ def _trainer(spec: TrainingSpec) -> Any:
 
 
 def _is_other(weights: Any, made: Any) -> bool:
-    """Whether a network has other layers or widths than its configuration gives, with the same classes."""
+    """Whether the network `weights` has the classes of `made`, but other layers or widths, for example when pruned."""
     shapes = [{name: value.shape for name, value in one.state_dict().items()} for one in (weights, made)]
     return shapes[0] != shapes[1] and weights.model[-1].nc == made.model[-1].nc
 
 
 def _calibration(data: Path) -> Iterator[torch.Tensor]:
-    """Pictures (1, 3, H, W) in 0..1 of a data set, grey below, so that their height is a multiple of the stride."""
+    """Pictures (1, 3, H, W) in 0..1 of a data set, padded with grey below to a height that the stride divides."""
     paths = sorted((data / "images" / "train").glob("*.jpg"))
     count = min(CALIBRATION_PICTURES, len(paths))
     for number in sorted(np.random.default_rng(0).choice(len(paths), count, replace=False)):

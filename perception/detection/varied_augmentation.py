@@ -1,8 +1,8 @@
-"""Augments training pictures so that a detector depends less on the renderer: sizes, textures and cameras vary more.
+"""Augments training pictures more strongly than `resident.augment`, so that a detector depends less on the renderer.
 
-Our renderer's surfaces are plain, and its vehicles are seldom as near as in other pictures. So pictures are enlarged
-further than by `resident.augment`, random textures cover parts of them, and most get the image formation of another
-camera (`photometric_augmentation`).
+Our renderer's surfaces are plain, and its vehicles are rarely as near as in other pictures. So pictures are enlarged
+further, random textures cover parts of them, and most get the image formation of another camera
+(`photometric_augmentation`).
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from perception.detection.resident import may_be_mirrored, move_and_warp, recolo
 Float = NDArray[np.float64]
 
 SCALES = (0.55, 2.4)
-"""Range of sizes: at the upper end the picture's border cuts most near vehicles."""
+"""Range of the scale factor; at the upper end the picture's border cuts most near vehicles."""
 
 OTHER_CAMERA_SHARE = 0.6
-"""Fraction of pictures with another camera's image formation; the others change in exposure and colour only."""
+"""Fraction of pictures with another camera's image formation; the others only change in exposure and colour."""
 
 TEXTURED_SHARE = 0.4
 """Fraction of pictures that are partly covered by textures."""
@@ -38,7 +38,7 @@ CONTRAST_MAX = 0.25
 
 
 def augment_varied(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Generator) -> dict[str, Any]:
-    """Augment pictures (N, 3, H, W) uint8 and their boxes; the result is as of `resident.augment`."""
+    """Augment pictures (N, 3, H, W) uint8 and their boxes; the result has the format of `resident.augment`."""
     moved, batch = move_and_warp(pictures, boxes, rng, SCALES, may_be_mirrored(boxes))
     out = torch.where(_drawn(len(boxes), TEXTURED_SHARE, rng, moved.device), textured(moved, rng), moved)
     chosen = rng.uniform(size=len(boxes)) < OTHER_CAMERA_SHARE
@@ -50,12 +50,12 @@ def augment_varied(pictures: torch.Tensor, boxes: list[Float], rng: np.random.Ge
 
 
 def augment_as_other_camera(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Every picture with the image formation of another camera."""
+    """Give every picture the image formation of another camera."""
     return augment_photometric(pictures, rng, share=1.0)
 
 
 def textured(pictures: torch.Tensor, rng: np.random.Generator) -> torch.Tensor:
-    """Multiply parts of pictures (N, 3, H, W) by random textures; hues stay, so that a lamp keeps its colour."""
+    """Multiply parts of pictures (N, 3, H, W) by random grey textures, which do not change hues of lamps."""
     count, _, height, width = pictures.shape
     device = pictures.device
     generator = torch.Generator(device).manual_seed(int(rng.integers(2**31)))

@@ -1,6 +1,6 @@
 """Finds the OpenVINO network of a weights file: shipped beside it, in the cache, or exported now.
 
-Networks are matched by the hash of the weights' content, so other weights under the same name are exported anew.
+Networks are matched by a hash of the weights file's content, so other weights under the same name are exported again.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def network_size(width_px: int, height_px: int) -> tuple[int, int]:
 def exported(weights: Path, size_px: tuple[int, int], cache: Path | None = None) -> Exported:
     """The network of `weights` for pictures of `size_px`.
 
-    Raises ConfigError where the weights do not exist, or where they must be exported and ultralytics is not installed.
+    Raises ConfigError if the weights do not exist, or if they must be exported and ultralytics is not installed.
     """
     if not weights.is_file():
         raise ConfigError(f"weights {weights}: no such file")
@@ -71,8 +71,8 @@ def exported(weights: Path, size_px: tuple[int, int], cache: Path | None = None)
 def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
     """Export the network of `weights` into `folder`, in fp16, with a JSON file of its hash and class names.
 
-    The JSON file is written last, so that it marks a complete export. Raises ConfigError where ultralytics is not
-    installed, and for weights that were trained in eight bits, whose network `av-stack quantize` writes.
+    The JSON file is written last, so that it marks a complete export. Raises ConfigError if ultralytics is not
+    installed, and for weights that were trained in eight bits; `av-stack quantize` writes the network of such weights.
     """
     try:
         model = ultralytics().YOLO(str(weights.resolve()))
@@ -81,7 +81,7 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
             f"weights {weights} have to be exported for pictures of {size_px[0]}x{size_px[1]}, and {error.name} is not "
             f"installed; {install_hint('train')}"
         ) from None
-    from perception.networks.fake_quantization import rounds  # it imports torch, which a drive on a CPU does without
+    from perception.networks.fake_quantization import rounds  # imports torch, which a drive on a CPU does not need
 
     if rounds(model.model):
         raise ConfigError(f"weights {weights} were trained in eight bits; `av-stack quantize` writes their network")
@@ -90,7 +90,7 @@ def export(weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
     with TemporaryDirectory(dir=folder) as work:
         copy = Path(shutil.copy(weights, work))
         model = ultralytics().YOLO(str(copy))
-        # nms=False keeps the one-to-one head, which needs no suppression of doubles.
+        # nms=False keeps the one-to-one head, which needs no non-maximum suppression.
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", module=r"torch\.jit|ultralytics")  # noise of ultralytics' tracing
             made = Path(

@@ -1,1 +1,1 @@
-"""The ResNet detector: its network, and the training loss that follows a trained detector."""
+"""The ResNet detector: its network, and the training loss that adds the outputs of a trained detector."""

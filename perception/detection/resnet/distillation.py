@@ -1,9 +1,9 @@
-"""A training loss that adds the outputs of a trained detector, the teacher, to what the labels ask.
+"""Knowledge distillation: a training loss of the labels plus the distance to the outputs of a trained detector.
 
-The teacher sees each augmented picture too. For every cell it gives a score of each class and a box, where labels tell
-only the cells that an object is assigned to, so a network learns more from a picture (Hinton et al., 2015). It applies
-to the head in which several cells find one object; the one-to-one head learns from labels alone, since which of the
-cells near an object's centre answers is arbitrary.
+The trained detector, the teacher, gets each augmented picture too. It gives class scores and a box for every cell,
+while labels only concern the cells that an object is assigned to. So a network learns more from a picture (Hinton et
+al., 2015). The distance is taken in the head in which several cells find one object. The one-to-one head learns from
+the labels alone, because it is arbitrary which of the cells near an object's centre finds the object.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from perception.detection.finetune import keep_loss, load_weights
 
 BRANCH = "one2many"
 BOTH = (BRANCH, "one2one")
-"""Both heads: for a teacher that the network was made of, by pruning or rounding."""
+"""Both heads learn from the teacher. For a network that was made from the teacher by pruning or quantization."""
 
 
 class DistillingLoss:
-    """The criterion `labels`, a loss of `ignoring_loss`, plus `weight` times the distance to the teacher's outputs.
+    """The loss `labels` (of `ignoring_loss`) plus `weight` times the distance to the teacher's outputs.
 
-    The teacher must have the same classes and strides. `branches` are the heads that learn from it. Everything else is
-    `labels`'.
+    The teacher must have the same classes and strides. `branches` are the heads that learn from it. All other
+    attributes are those of `labels`.
     """
 
     def __init__(self, labels: Any, teacher: Any, weight: float, branches: Sequence[str] = (BRANCH,)) -> None:
@@ -45,16 +45,16 @@ class DistillingLoss:
         return torch.cat([loss, self._weight * kept[None] * count]), {**items, "teacher": kept.detach()}
 
     def update(self) -> None:
-        """Follow the schedule of `labels`, after each epoch."""
+        """Advance the schedule of `labels`; call it after each epoch."""
         self._labels.update()
 
     @property
     def updates(self) -> int:
-        """Epochs for which the schedule has been followed."""
+        """Number of epochs by which the schedule has advanced."""
         return int(self._labels.updates)
 
     def __getstate__(self) -> dict[str, Any]:
-        """A checkpoint holds the schedule alone: the teacher has a file of its own."""
+        """The state for a checkpoint: the schedule, without the teacher, which has a file of its own."""
         return {**self.__dict__, "_teacher": None}
 
     def _floats(self, preds: dict[str, Any]) -> dict[str, dict[str, torch.Tensor]]:
@@ -64,7 +64,7 @@ class DistillingLoss:
 
 
 def load_teacher(weights: Path, device: Any) -> Any:
-    """The network of a weights file, fixed, with batch norm folded into its convolutions; gives training's outputs."""
+    """The network of a weights file, with fixed weights and folded batch norm, in the mode that gives both heads."""
     model = load_weights(weights, str(device)).eval()
     fold_batch_norm(model)
     for parameter in model.parameters():

@@ -1,7 +1,7 @@
 """The network of the ResNet detector: a ResNet-18 with fewer channels, under the neck and head of `network.yaml`.
 
-Importing this module registers the backbone with torchvision, where ultralytics looks it up when it builds the network
-from `network.yaml`. Weights files do not need that: they hold the modules themselves.
+Importing this module registers the backbone with torchvision, because ultralytics looks it up there when it builds the
+network from `network.yaml`. Weights files do not need this: they hold the modules themselves.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ultralytics.nn.modules.block import TorchVision
 CONFIGURATION = Path(__file__).with_name("network.yaml")
 
 WIDTHS = (40, 80, 160, 320)
-"""Channels of the four stages. ResNet-18 has 64, 128, 256 and 512: these make 4.4 million parameters of its 11.2."""
+"""Channels of the four stages: 4.4 million parameters. ResNet-18 has 64, 128, 256 and 512, and 11.2 million."""
 
 BLOCKS = 2
 """Basic blocks of each stage."""
@@ -27,8 +27,8 @@ BLOCKS = 2
 def narrow_resnet18(weights: None = None) -> nn.Sequential:
     """ResNet-18 (He et al., 2016) without its classifier, with `WIDTHS`, at its initial weights.
 
-    Its modules are the stem's convolution, batch norm, ReLU and max pool, and the four stages. `weights` is what
-    torchvision passes to every network.
+    Its modules are the stem's convolution, batch norm, ReLU and max pool, and the four stages. `weights` is not used;
+    torchvision passes it to every network.
     """
     stem = nn.Conv2d(3, WIDTHS[0], 7, stride=2, padding=3, bias=False)
     modules = [stem, nn.BatchNorm2d(WIDTHS[0]), nn.ReLU(inplace=True), nn.MaxPool2d(3, stride=2, padding=1)]
@@ -41,7 +41,7 @@ def narrow_resnet18(weights: None = None) -> nn.Sequential:
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
         if isinstance(module, BasicBlock):
-            nn.init.zeros_(module.bn2.weight)  # so that each block begins as the identity
+            nn.init.zeros_(module.bn2.weight)  # each block is the identity at the start
     return network
 
 
@@ -55,9 +55,9 @@ def _stage(before: int, width: int, stride: int) -> nn.Sequential:
 
 
 def fuse_backbone(model: nn.Module) -> None:
-    """Fold batch norm into the convolutions of a backbone of torchvision, in place; the outputs stay the same.
+    """Fold batch norm into the convolutions of a torchvision backbone, in place; the outputs stay the same.
 
-    `model` is a network in evaluation mode. Ultralytics' own `fuse` leaves these convolutions as they are.
+    `model` is a network in evaluation mode. Ultralytics' own `fuse` does not change these convolutions.
     """
     for module in model.modules():
         if isinstance(module, TorchVision):
