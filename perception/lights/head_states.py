@@ -1,12 +1,12 @@
 """Classifies the state of a traffic light from the picture in its signal head's box.
 
-The head is resampled, upright, to a small raster, and the raster is cut into bins along the head. In each bin the light
-that the dark parts of the head lack is measured by hue. So the features say where along the head something is lit and
-in which colour, relative to the rest of the head. A network with one hidden layer turns them into probabilities. Its
-coefficients are fitted by `python -m benchmarks.lamps` on pictures of two renderers, and its temperature calibrates the
-probabilities (Guo et al., "On Calibration of Modern Neural Networks", 2017).
+The head is resampled, upright, to a small raster, and the raster is divided into bins along the head. In each bin the
+light above the level of the head's dark parts is measured by hue. So the features say where along the head something is
+lit and in which colour. A network with one hidden layer turns them into probabilities. Its coefficients are fitted by
+`python -m benchmarks.lamps` on pictures of two renderers, and its temperature calibrates the probabilities (Guo et al.,
+"On Calibration of Modern Neural Networks", 2017).
 
-Position matters more than colour: a near red lamp of CARLA's is an orange disc in a red glow.
+Position matters more than colour: in CARLA a near red lamp is an orange disc in a red glow.
 """
 
 from __future__ import annotations
@@ -35,25 +35,25 @@ BINS, BIN_ROWS, COLUMNS = 10, 4, 12
 """Bins along the head, margins included; rows of a bin; columns of the raster."""
 
 BRIGHTEST = 12
-"""Number of a bin's 48 pixels whose mean is the bin's value: those that are brightest in one hue."""
+"""The value of a bin for a hue is the mean of its brightest pixels: this many of 48."""
 
 DARK_PERCENTILE = 20
-"""Percentile of the raster's pixels, per channel, that gives the dark part of the head and the veil in front of it."""
+"""Percentile of the raster's pixels, per channel, that is the level of the head's dark parts and of the haze."""
 
 NOISE = 8.0
 """Grey levels added before values are divided by the strongest one, so that noise is not amplified."""
 
 COLOUR_FEATURE = 4 * BINS
-"""Index of the feature that tells the strongest colour."""
+"""Index of the feature that holds the strongest colour."""
 
 LEVEL = 64.0
-"""Grey levels that are one in the features of absolute brightness."""
+"""Scale of the features of absolute brightness, grey levels."""
 
 COLOUR_MIN = 4.0
-"""Minimum coloured light anywhere in a head, grey levels; with less, as in dense fog, the head is not read."""
+"""Minimum coloured light in a head, grey levels; a head with less, as in dense fog, is not read."""
 
 SIDE_WEIGHT = 0.5
-"""Weight of the raster's outermost columns, in which the background shows; that of the middle ones is one."""
+"""Weight of the raster's outermost columns, which partly show the background; middle columns have weight 1."""
 
 SIDE_MIN_PX = 1.0
 """Minimum width and height of a box that can be read."""
@@ -71,8 +71,9 @@ OFF = LIGHT_STATES.index(LightState.OFF)
 class HeadModel:
     """A network with one hidden layer of rectified linear units.
 
-    `scale` (2, F) holds the mean and the standard deviation of the features, `hidden` (H, F + 1) and `out` (4, H + 1)
-    the weights, biases last. `temperature` divides the scores.
+    * `scale` (2, F): mean and standard deviation of the features.
+    * `hidden` (H, F + 1), `out` (4, H + 1): weights of the two layers, each row with its bias last.
+    * `temperature`: divides the scores.
     """
 
     scale: Float
@@ -97,10 +98,10 @@ def softmax(scores: Float) -> Float:
 
 
 def head_probabilities(bgr: Image, box_px: Box, model: HeadModel | None = None) -> Float | None:
-    """Probabilities (4,) of `LIGHT_STATES` for the head in `box_px` (u0, v0, u1, v1; px); OFF: no lamp is lit.
+    """Probabilities (4,) of `LIGHT_STATES` for the head in `box_px` (u0, v0, u1, v1; px).
 
-    The left end of a box that is wider than high is its red end. None where the box is too small or outside the
-    picture, or where nothing in it has a colour. `model` replaces the shipped coefficients.
+    A box that is wider than high is a horizontal head with red at its left end. None if the box is too small, outside
+    the picture, or has less coloured light than `COLOUR_MIN`. `model` replaces the shipped coefficients.
     """
     raster = head_raster(bgr, whole_box(box_px))
     if raster is None:
@@ -112,21 +113,21 @@ def head_probabilities(bgr: Image, box_px: Box, model: HeadModel | None = None) 
 
 
 def whole_box(box_px: Box) -> Box:
-    """The box of the whole head; only a box that the upper edge of the picture cuts changes."""
+    """The box of the whole head: a box that is cut by the upper edge of the picture is extended upwards."""
     u0, v0, u1, v1 = box_px
     return (u0, min(v0, v1 - HEAD_ASPECT * (u1 - u0)), u1, v1) if is_cut(box_px) else box_px
 
 
 def is_cut(box_px: Box) -> bool:
-    """Whether the upper edge of the picture cuts the head, so that its red lamp may be outside."""
+    """Whether the head is cut by the upper edge of the picture; its red lamp may be outside then."""
     u0, v0, u1, v1 = box_px
     return v0 <= 1.0 and v1 - v0 < HEAD_ASPECT * (u1 - u0)
 
 
 def head_raster(bgr: Image, box_px: Box) -> NDArray[np.float32] | None:
-    """The head resampled to a raster (BINS * BIN_ROWS, COLUMNS, 3) float32, red end first; None where it has no pixels.
+    """The head resampled to a raster (BINS * BIN_ROWS, COLUMNS, 3) float32, red end first; None if it has no pixels.
 
-    Beyond the picture's edges the edge pixels are repeated.
+    Outside the picture the pixels of its edge are repeated.
     """
     if not bgr.size or not all(abs(edge) < BOX_MAX_PX for edge in box_px):
         return None
@@ -139,7 +140,7 @@ def head_raster(bgr: Image, box_px: Box) -> NDArray[np.float32] | None:
     rows, columns = (BINS * BIN_ROWS, COLUMNS) if is_upright else (COLUMNS, BINS * BIN_ROWS)
     left, top = u0 - MARGIN * wide, v0 - MARGIN * high
     step_u, step_v = (1.0 + 2.0 * MARGIN) * wide / columns, (1.0 + 2.0 * MARGIN) * high / rows
-    # Large heads are first reduced by whole factors, since bilinear sampling would skip pixels.
+    # Large heads are first downscaled by whole factors, because bilinear sampling would skip pixels.
     by_u, by_v = max(int(step_u), 1), max(int(step_v), 1)
     if by_u > 1 or by_v > 1:
         first_u, first_v = max(int(left) - by_u, 0), max(int(top) - by_v, 0)

@@ -1,8 +1,8 @@
-"""Classifies a traffic light's state from a lit lamp whose head is not known: softmax regression on colour and glow.
+"""Classifies a traffic light's state from a lit lamp without a detected head: softmax regression on colour and glow.
 
-One colour threshold does not fit two renderers. A near red lamp of CARLA's is an orange disc in a red glow, with a
+One colour threshold does not fit two renderers. In CARLA a near red lamp is an orange disc in a red glow, with a
 green/red ratio of 0.8; a yellow lamp of the embedded server has 0.55 by night. So the model also uses the colour of the
-glow around the lamp and the picture's darkness. Red and yellow remain hard to tell apart; where a head is detected,
+glow around the lamp and the picture's darkness. Red and yellow remain hard to distinguish; if a head is detected,
 `head_states.py` uses the lamp's position in it. The coefficients are fitted by `python -m benchmarks.lamps` on pictures
 of both renderers.
 """
@@ -24,7 +24,7 @@ Float = NDArray[np.float64]
 
 COEFFICIENTS = Path(__file__).parents[1] / "weights" / "lamp_states.json"
 COLOUR_NOISE = 8.0
-"""Grey levels added to a channel before ratios are computed, so that dark spots give ratios near one."""
+"""Grey levels that are added to a channel before ratios are computed, so that dark spots have ratios near one."""
 
 RATIO_MAX = 2.0
 """Maximum magnitude of a log ratio."""
@@ -34,9 +34,9 @@ RATIO_MAX = 2.0
 class LampAppearance:
     """Measured appearance of a bright spot, the input of the state classifier.
 
-    `core` and `glow` (3,) are the light of the spot and of the ring around it, in grey levels above the surroundings
-    (B, G, R). `level` in [0, 1] is the spot's brightest channel. `darkness` in [0, 1] is the picture's: by night lamps
-    saturate.
+    * `core`, `glow` (3,): light of the spot and of the ring around it, B, G, R, in grey levels above the surroundings.
+    * `level`: the spot's brightest channel, 0 to 1.
+    * `darkness`: that of the picture, 0 to 1; in dark pictures lamps saturate.
     """
 
     core: Float
@@ -46,7 +46,7 @@ class LampAppearance:
 
 
 def state_probabilities(appearance: LampAppearance) -> Float:
-    """Probabilities (4,) of `LIGHT_STATES`. A lamp is lit, so that of OFF is zero."""
+    """Probabilities (4,) of `LIGHT_STATES`; that of OFF is zero, because the lamp is lit."""
     score = _model() @ features(appearance)
     score[LIGHT_STATES.index(LightState.OFF)] = -np.inf
     share = np.exp(score - score.max())

@@ -1,8 +1,8 @@
-"""Finds the lit lamps of traffic lights in a picture where the map says that a light hangs and no head is detected.
+"""Finds the lit lamps of traffic lights where the map has a light but no head is detected.
 
-A lamp is a small spot that is brighter than its surroundings. Haze and rain add the same veil to lamp and housing, so
-colours are measured on the difference to the surroundings (morphological top-hat: Serra, "Image Analysis and
-Mathematical Morphology", 1982), in which red stays red in any weather.
+A lamp is a small spot that is brighter than its surroundings. Haze and rain add the same brightness (the veil) to lamp
+and housing. So colours are measured on the difference to the surroundings, in which red stays red in any weather
+(morphological top-hat: Serra, "Image Analysis and Mathematical Morphology", 1982).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LAMP_M = 0.27
 """Apparent diameter of a lamp of 200 to 300 mm, m."""
 
 SPOT_MAX_PX = 6.0
-"""Maximum lamp diameter, px; larger ones are searched in a downscaled copy of the picture, which is detailed enough."""
+"""Maximum lamp diameter, px; larger lamps are searched in a downscaled copy of the picture to save time."""
 
 CHROMA_MIN = 12
 """Minimum chroma of a spot's peak, grey levels."""
@@ -36,14 +36,15 @@ SIZE_SPREAD = 0.5
 """Standard deviation of the log of a spot's size relative to a lamp's."""
 
 LIT_OVER_MEAN = 1.05
-"""Minimum brightness of a lit lamp relative to the picture's mean. Unlit glass in the sun does not outshine it."""
+"""Minimum brightness of a lit lamp relative to the picture's mean; unlit glass in the sun stays below it."""
 
 DAY_MEAN = 90.0
 """Minimum mean brightness of a picture by day, grey levels."""
 
 PURE_MIN, PURE_SURE = 0.1, 0.6
-"""Share of a spot's brightness that is the lamp's own coloured light: too little for a lamp, and enough for certainty.
-Where the housing is dark it is nearly all."""
+"""Coloured light of a spot as a fraction of its brightness: up to `PURE_MIN` it is not a lamp, from `PURE_SURE` surely.
+
+A lamp in a dark housing has nearly 1."""
 
 GLOW_MIN = 0.12
 """Minimum strength of the glow around a lamp, as a fraction of the lamp's coloured light."""
@@ -59,8 +60,8 @@ LAMPS_MAX = 12
 class Lamp:
     """A lamp at (u, v) in the image frame.
 
-    `lit_score` in [0, 1]: how much it looks like a lit lamp of the expected size. `probabilities` are the probabilities
-    of `LIGHT_STATES`; `appearance` is their input.
+    * `lit_score`: similarity to a lit lamp of the expected size, 0 to 1.
+    * `probabilities`: the probabilities of `LIGHT_STATES`; `appearance` is the input of their classifier.
     """
 
     u: float
@@ -71,14 +72,14 @@ class Lamp:
 
     @property
     def state(self) -> LightState:
-        """The likeliest state."""
+        """The most probable state."""
         return LIGHT_STATES[int(np.argmax(self.probabilities))]
 
 
 def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tuple[Lamp, ...]:
-    """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame); a metre there spans `px_per_m` px.
+    """Lit lamps whose middle lies in `region_px` (u0, v0, u1, v1; image frame), where `px_per_m` px are a metre.
 
-    `mean` is the picture's mean brightness, see `brightness`.
+    `mean` is the picture's mean brightness, from `brightness`.
     """
     spot_px = LAMP_M * px_per_m
     if spot_px > SPOT_MAX_PX:
@@ -100,7 +101,7 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tupl
         lum = float(share @ part[rows, columns].max(axis=1))
         if lum - veil < LIT_OVER_MEAN * (mean - veil):
             continue
-        # A spot smaller than a pixel still lights one, hence the 0.3.
+        # 0.3 is added because a spot smaller than a pixel still lights one pixel.
         ratio = (np.sqrt(len(rows)) + 0.3) / (0.886 * spot_px + 0.3)
         purity = float(weight.mean()) / max(lum - veil, 1.0)
         pure = np.clip((purity - PURE_MIN) / (PURE_SURE - PURE_MIN), 0.0, 1.0)
@@ -120,9 +121,9 @@ def find_lamps(bgr: Image, region_px: Box, px_per_m: float, mean: float) -> tupl
 
 
 def _glow(stands_out: NDArray[np.int16], rows: NDArray[np.intp], columns: NDArray[np.intp], spot_px: float) -> Float:
-    """Mean colour (3,) of the ring around a spot, weighted by chroma; zeros where nothing glows.
+    """Mean colour (3,) of the ring around a spot, weighted by chroma; zeros if there is no glow.
 
-    A lamp so bright that it looks orange or white still shows its own colour there.
+    A saturated lamp, which looks orange or white, has its true colour in this ring.
     """
     reach = int(np.ceil(0.4 * spot_px))
     v0, u0 = max(int(rows.min()) - reach, 0), max(int(columns.min()) - reach, 0)
@@ -145,13 +146,13 @@ def brightness(bgr: Image) -> float:
 
 
 def _brightest(bgr: Image) -> Image:
-    """Each pixel's brightest channel, (H, W). numpy's `max` over an axis of three would take eight times as long."""
+    """The brightest channel of each pixel, (H, W); eight times faster than numpy's `max` over an axis of three."""
     brightest: Image = np.maximum(np.maximum(bgr[:, :, 0], bgr[:, :, 1]), bgr[:, :, 2])
     return brightest
 
 
 def _find_downscaled(bgr: Image, region: Box, px_per_m: float, mean: float, factor: int) -> tuple[Lamp, ...]:
-    """`find_lamps` in a copy of the region downscaled by `factor`; the results are in the original picture's pixels."""
+    """Call `find_lamps` on a copy of the region, downscaled by `factor`; returns positions in the original picture."""
     window = _window(bgr, region, int(np.ceil(0.6 * px_per_m)) + factor)
     if window is None:
         return ()
@@ -170,7 +171,7 @@ def _find_downscaled(bgr: Image, region: Box, px_per_m: float, mean: float, fact
 
 
 def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] | None:
-    """(first column and row, part of the picture around the region); None where the region is outside the picture."""
+    """((first column, first row), part of the picture around the region); None if the region is outside the picture."""
     height, width = bgr.shape[:2]
     if not np.isfinite(region).all():
         return None
@@ -180,10 +181,10 @@ def _window(bgr: Image, region: Box, pad: int) -> tuple[tuple[int, int], Image] 
 
 
 def _top_hat(part: Image, spot_px: float) -> tuple[NDArray[np.int16], float]:
-    """White top-hat per channel: light in spots no larger than a lamp with its glow; and the veil's brightness.
+    """(white top-hat of each channel, brightness of the veil).
 
-    The veil is a low percentile of the background: housings are black, so by day their brightness is the haze in front
-    of them.
+    The top-hat keeps spots that are no larger than a lamp with its glow. The veil is a low percentile of the
+    background: housings are black, so by day their brightness comes from the haze in front of them.
     """
     side = 2 * int(0.75 * spot_px) + 3
     kernel = cv2.getStructuringElement(cv2.MORPH_RECT, (side, side))
@@ -201,8 +202,10 @@ def _chroma(stands_out: NDArray[np.int16]) -> NDArray[np.int16]:
 
 
 def _spots(chroma: NDArray[np.int16], spot_px: float) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Rows and columns of each spot's pixels: connected pixels around a peak with at least half its value; strongest
-    first."""
+    """(rows, columns) of the pixels of each spot, strongest spot first.
+
+    A spot is a peak and the connected pixels with at least half its value.
+    """
     side = 2 * int(0.5 * spot_px) + 3
     highest = np.asarray(cv2.dilate(chroma, np.ones((side, side), np.uint8)))
     rows, columns = np.nonzero((chroma >= CHROMA_MIN) & (chroma == highest))

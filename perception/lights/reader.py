@@ -35,13 +35,13 @@ from perception.lights.lamps import Lamp, brightness, find_lamps
 Float = NDArray[np.float64]
 
 HEAD_HEIGHT_M, HEAD_HEIGHT_SIGMA_M = 3.6, 1.2
-"""Height of a signal head's middle above the road and its standard deviation, m: low on a post or high on an arm."""
+"""Mean and standard deviation of a head's height above the road, m; heads are low on a post or high on an arm."""
 
 POST_SIGMA_M = 1.0
 """Standard deviation, m, of a head's horizontal offset from the map's post; includes the ego's position error."""
 
 HEADING_SIGMA_RAD = 0.01
-"""Standard deviation of the ego's heading."""
+"""Standard deviation of the ego's heading, rad."""
 
 PIXEL_SIGMA = 3.0
 """Standard deviation of a detected position, px."""
@@ -50,13 +50,13 @@ HEAD_SIZE_M, SIZE_FACTOR_MAX = 0.9, 2.2
 """Height of a signal head, m, and maximum factor by which a detection's height may differ from it."""
 
 GATE = 9.0
-"""Maximum squared distance of a match, in standard deviations."""
+"""Maximum squared distance of a match, in squared standard deviations."""
 
 FACING_MAX_RAD = np.radians(60.0)
 """Maximum angle between the ego's heading and the lane's heading at a light's stop line."""
 
 ONE_PLACE_M, ONE_WAY_RAD = 0.25, 0.5
-"""Two lights that are nearer to each other than this, and for directions that differ by less, have one head."""
+"""Two lights of the map share one head if their distance and the angle between their lanes are below these limits."""
 
 NEAR_M = 2.0
 """Minimum depth of a light in front of the camera, m."""
@@ -64,31 +64,38 @@ NEAR_M = 2.0
 FORGET_S = 0.25
 """Decay time of the votes, s."""
 
-SURE_SHARE, MASS_MIN = 0.6, 0.8
-"""Minimum share of the votes for a decided state, and minimum sum of all votes."""
+SURE_SHARE = 0.6
+"""Minimum share of the votes of a state that is decided."""
+
+MASS_MIN = 0.8
+"""Minimum sum of all votes for a decision."""
 
 RED_OR_YELLOW_SHARE = 0.8
-"""Minimum share of red and yellow votes together for a light that is surely one of the two. It counts as red: both
-require a stop."""
+"""Minimum share of red and yellow votes together for the decision red; both states require a stop."""
 
 LAMP_LOW_M, LAMP_HIGH_M = 2.2, 6.6
-"""Lowest and highest lamp above the road, m; the search strip grows by the pitch error `PITCH_SIGMA_RAD` on top."""
+"""Lowest and highest position of a lamp above the road, m; the search strip is extended by the camera's pitch error."""
 
 PITCH_SIGMA_RAD = 0.015
-"""Standard deviation of the camera's pitch."""
+"""Standard deviation of the camera's pitch, rad."""
 
 LAMP_POST_SIGMA_M = 0.35
-"""Standard deviation, m, of a lamp's offset from its post where no detector confirms a head: only near ones count."""
+"""Standard deviation of a lamp's offset from its post if no head is detected, m; lamps far from a post are ignored."""
 
 LAMP_MIN = 0.15
-"""Minimum `lit_score` of a lamp over a post that votes."""
+"""Minimum `lit_score` of a lamp above a post; lamps below it have no vote."""
 
 LIT_MIN = 0.5
-"""Minimum probability of a lit lamp in a detected head; below it the picture in its box does not vote."""
+"""Minimum probability that a lamp in a detected head is lit; below it the lamps in the head have no vote."""
 
-HEAD_WEIGHT, HEAD_SURE, HEAD_MARGIN = 0.5, 0.3, 0.15
-"""Vote weight of the state that the detector names, lower than a lit lamp's; minimum confidence of a reliable head;
-margin around its box, as a fraction of the box, in which no lamp of another light is searched."""
+HEAD_WEIGHT = 0.5
+"""Vote weight of the state that the detector reports; lower than that of a lit lamp."""
+
+HEAD_SURE = 0.3
+"""Minimum confidence of a reliable head."""
+
+HEAD_MARGIN = 0.15
+"""Margin around a reliable head, as a fraction of its box, in which no lamps of other lights are searched."""
 
 OFF_WEIGHT = 1.0
 """Vote weight of a head detected as off: to decide that a signal is off, trust a detected signal head over isolated
@@ -99,8 +106,8 @@ bright spots."""
 class _Light:
     """A traffic light of the map, in the map frame.
 
-    `stop` (2,) and `yaw_rad` are the stop line's point on the lane and the lane's heading there. `post` (3,) is its
-    post's foot; the height is the nearest lane's.
+    * `stop` (2,), `yaw_rad`: the lane's point at the stop line, and its heading there.
+    * `post` (3,): foot of the light's post, at the height of the nearest lane.
     """
 
     signal_id: str
@@ -111,7 +118,7 @@ class _Light:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A light's post relative to the ego: `foot` (3,) in the vehicle frame, `depth_m` along the camera's axis."""
+    """A light's post relative to the ego: `foot` (3,) in the vehicle frame; `depth_m` along the camera's axis."""
 
     light: _Light
     foot: Float
@@ -121,9 +128,10 @@ class _Place:
 class LightReader:
     """Estimates the states of the map's traffic lights from camera pictures.
 
-    It predicts where each light appears, matches detected heads to lights, and accumulates votes over time. The planner
-    decides which light governs the ego: every light carries the lanes it governs (`LaneGraph.signals`), and the planner
-    asks for those on its route. So the task here is to never assign a head to another light.
+    It predicts where each light appears in the picture, matches detected heads to lights, and accumulates votes over
+    time. It does not decide which light governs the ego: the map gives the lanes that a light governs
+    (`LaneGraph.signals`), and the planner asks for the lights on its route. So a head must never be matched to a wrong
+    light.
     """
 
     def __init__(self, graph: LaneGraph, range_m: float = 80.0) -> None:
@@ -140,10 +148,10 @@ class LightReader:
         image: CameraImage | None,
         others: Sequence[CameraDetections | None] = (),
     ) -> Mapping[str, TrafficLightView]:
-        """Signal id -> state, for lights ahead whose votes agree. A light out of sight keeps its state for a moment.
+        """The states of the lights ahead whose votes agree, by signal id. A light out of sight keeps its state briefly.
 
-        `image` is None where there is no picture that can be trusted; so are entries of `others`, further cameras that
-        look ahead. Where several cameras show a light, the one that shows it largest decides.
+        `others` are further cameras that look ahead. `image` and entries of `others` are None if a camera has no
+        reliable picture. If several cameras show a light, the one in which it is largest is used.
         """
         dt = 0.0 if self._time_s is None else max(ego.stamp.time_s - self._time_s, 0.0)
         self._time_s = ego.stamp.time_s
@@ -169,9 +177,9 @@ class LightReader:
     def _read_picture(
         self, ego: EgoState, image: CameraImage, detections: Sequence[Detection], is_widest: bool
     ) -> Mapping[str, tuple[Detection | None, Float | None]]:
-        """Signal id -> (head, votes (4,) of its lit lamp) that the picture shows of it; either may be None.
+        """(detected head, votes (4,) of its lit lamp) of each light in the picture, by signal id; both may be None.
 
-        A light that may be only partly in the picture is left to a camera with a wider view, if there is one.
+        Unless the camera is the widest (`is_widest`), a light that may be only partly in its picture is left out.
         """
         heads = [one for one in detections if light_state(one.name) is not None and np.isfinite(one.box_px).all()]
         places = place_lights(self._ahead(ego), ego, image.camera)
@@ -218,7 +226,7 @@ def focal_px(camera: CameraModel) -> float:
 
 
 def _is_whole(place: _Place, camera: CameraModel) -> bool:
-    """Whether the whole region that may show the light's lamps is in the picture."""
+    """Whether the whole region in which the light's lamps may appear lies in the picture."""
     pixels, _ = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
     edge = focal_px(camera) * POST_SIGMA_M / place.depth_m
     return bool((pixels[:, 0] >= edge).all() and (pixels[:, 0] <= camera.width_px - edge).all() and pixels.min() >= 0.0)
@@ -248,10 +256,11 @@ def match_heads(
 
 
 def lit_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: CameraImage) -> Mapping[str, Float]:
-    """Signal id -> votes (4,) of its lit lamp, read in the box of a confident detection, else found above its post.
+    """The votes (4,) of each light's lit lamp, by signal id.
 
-    The votes add up to the probability that a lamp is lit; OFF gets none. Above posts the likeliest lamps are assigned
-    first, and the distance to the post lowers a lamp's score. No lamp is assigned to two lights.
+    The lamp is read in the box of a confident detection; without one it is searched above the light's post. The votes
+    add up to the probability that a lamp is lit; OFF gets none. Above posts, lamps are assigned in the order of their
+    scores, which decrease with the distance to the post. No lamp is assigned to two lights.
     """
     sure = {name: head.box_px for name, head in heads.items() if head.confidence >= HEAD_SURE}
     out: dict[str, Float] = {}
@@ -277,7 +286,7 @@ def lit_lamps(places: Sequence[_Place], heads: Mapping[str, Detection], image: C
 
 
 def _lamps_over(place: _Place, image: CameraImage, mean: float) -> list[Lamp]:
-    """Lamps above a post, searched in a strip as wide as the post's position is uncertain."""
+    """The lamps above a post, searched in a strip whose width is the uncertainty of the post's position."""
     camera = image.camera
     pixels, depths = vehicle_to_image(place.foot + np.array([[0.0, 0.0, LAMP_LOW_M], [0.0, 0.0, LAMP_HIGH_M]]), camera)
     if np.isnan(pixels).any():
@@ -305,9 +314,9 @@ def _is_same(lamp: Lamp, other: Lamp) -> bool:
 
 
 def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
-    """The state with the most votes, and its share of them as confidence; None where votes disagree or are too few.
+    """The state with the most votes, with its share of the votes as confidence; None if votes disagree or are too few.
 
-    Votes divided between red and yellow alone give red.
+    If the votes are divided between red and yellow only, the state is red.
     """
     total = float(votes.sum())
     if total < MASS_MIN:
@@ -317,9 +326,9 @@ def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
 
 
 def sure_state(shares: Float) -> tuple[LightState, float]:
-    """The decided state and its share, from probabilities of `LIGHT_STATES`; (UNKNOWN, 0.0) where none is decided.
+    """(decided state, its share) from probabilities of `LIGHT_STATES`; (UNKNOWN, 0.0) if no share is large enough.
 
-    Red and yellow together decide red.
+    If red and yellow are large enough only together, the state is red.
     """
     best = int(np.argmax(shares))
     if shares[best] >= SURE_SHARE:
@@ -331,7 +340,7 @@ def sure_state(shares: Float) -> tuple[LightState, float]:
 
 
 def _lights(graph: LaneGraph) -> tuple[list[_Light], Mapping[str, str]]:
-    """The map's traffic lights, each head once, and the ids of lights whose head is that of another: id -> its id."""
+    """(the map's lights with a head of their own, for each other light the id of the light that shares its head)."""
     found: dict[str, _Light] = {}
     same: dict[str, str] = {}
     road = np.concatenate([lane.points for lane in graph.lanes.values()]) if graph.lanes else np.zeros((1, 3))
@@ -355,7 +364,7 @@ def _lights(graph: LaneGraph) -> tuple[list[_Light], Mapping[str, str]]:
 
 
 def _is_one_head(one: _Light, other: _Light) -> bool:
-    """Whether two lights are at one place and for traffic in one direction: a driver sees one head for both."""
+    """Whether two lights of the map share one head: they are at the same place, for traffic in the same direction."""
     away_m = float(np.linalg.norm(one.post - other.post))
     return away_m < ONE_PLACE_M and abs(float(wrap_angle(one.yaw_rad - other.yaw_rad))) < ONE_WAY_RAD
 
@@ -371,7 +380,7 @@ class LightOracle:
         self._range_m = range_m
 
     def update(self, truth: Truth) -> Mapping[str, TrafficLightView]:
-        """Signal id -> state, for lights of the map that the simulator reports."""
+        """The states of the map's lights that the simulator reports, by signal id."""
         distance = np.hypot(self._stops[:, 0] - truth.ego.x_m, self._stops[:, 1] - truth.ego.y_m)
         near = dict.fromkeys(self._ids[i] for i in np.flatnonzero(distance <= self._range_m))
         return {name: TrafficLightView(name, truth.lights[name]) for name in near if name in truth.lights}

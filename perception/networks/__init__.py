@@ -1,1 +1,1 @@
-"""Tools for networks of any kind: weights stored in eight bits, receptive fields, quantization."""
+"""Tools for neural networks: receptive fields, quantization, pruning, and weights files in eight bits."""

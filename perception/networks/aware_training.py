@@ -1,8 +1,8 @@
-"""Quantization-aware training: the weights of a network in eight bits learn to give the float network's outputs.
+"""Quantization-aware training: an eight-bit network learns to reproduce the outputs of the float network.
 
-The float network is the teacher. `train_aware` needs no labels, and nothing is learnt but how to round;
-`rounding_detector` gives a network for the detector's own training, which learns from labels too. The ranges of the
-activations stay those of the calibration.
+The float network is the teacher. `train_aware` needs no labels: it only corrects the effects of rounding.
+`rounding_detector` gives a network for the detector's own training, which uses labels too. The ranges of the
+activations are those of the calibration; they are not trained.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ WARM_SHARE = 0.05
 
 @dataclass(frozen=True, slots=True)
 class AwareSpec:
-    """Ends after `steps` or `seconds`, whichever comes first. `rate` is AdamW's, at its largest."""
+    """Options of `train_aware`: it ends after `steps` or `seconds`, whichever comes first.
+
+    `rate` is the largest learning rate of AdamW.
+    """
 
     steps: int
     seconds: float = float("inf")
@@ -66,10 +69,10 @@ def train_aware(model: Any, teacher: Any, draw: Callable[[], torch.Tensor], spec
 def rounding_detector(model: Any, pictures: Callable[[], Iterable[torch.Tensor]], calibrator: str = "max") -> Any:
     """A copy of a detector for training, with both heads, whose convolutions outside the head compute in eight bits.
 
-    Batch norm is folded first, since the processor rounds the folded weights. `calibrator`, one of `CALIBRATORS`, takes
-    the ranges from the batches (N, 3, H, W) in 0..1 that each call of `pictures` gives.
+    Batch norm is folded first, since the processor rounds the folded weights. The ranges are measured by `calibrator`,
+    one of `CALIBRATORS`, on the batches (N, 3, H, W) in 0..1 that a call of `pictures` gives.
     """
-    from perception.detection.resnet.distillation import fold_batch_norm  # it imports ultralytics
+    from perception.detection.resnet.distillation import fold_batch_norm  # imports ultralytics
 
     folded = copy.deepcopy(model).float().eval()
     fold_batch_norm(folded)

@@ -1,6 +1,6 @@
-"""Calibration: which range of values the eight bits of an activation stand for.
+"""Calibration: chooses the range of values that the eight bits of an activation represent.
 
-A range that holds every value wastes levels on rare ones; a narrower one clips them. The methods choose between both:
+A range with every value spends levels on rare values; a narrower range clips them. The methods differ in this choice:
 
 * `max`: from the smallest to the largest value that was seen.
 * `percentile`: the same without a fraction of the values at each end.
@@ -32,14 +32,14 @@ TAIL = 1e-4
 """Fraction of the values that `percentile` clips at each end."""
 
 TRIED = 64
-"""Clips that `entropy` tries, evenly spaced from `TRIED_MIN` of the largest magnitude to all of it."""
+"""Number of clipping limits that `entropy` tries, evenly spaced from `TRIED_MIN` to 1 times the largest magnitude."""
 
 TRIED_MIN = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How often values lie in each of `counts`' bins, which divide `low` to `high` evenly."""
+    """A histogram of values: `counts` of bins that divide the range from `low` to `high` evenly."""
 
     low: float
     high: float
@@ -52,19 +52,19 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """The values that the levels 0 and `LEVELS` - 1 stand for; zero is always one of the levels."""
+    """The values of the levels 0 and `LEVELS` - 1; the value zero is always one of the levels."""
 
     low: float
     high: float
 
     @property
     def scale(self) -> float:
-        """Distance of two levels."""
+        """Difference of the values of two neighbouring levels."""
         return max(self.high - self.low, 1e-12) / (LEVELS - 1)
 
     @property
     def zero_point(self) -> int:
-        """The level that stands for zero."""
+        """The level of the value zero."""
         return round(min(max(-self.low / self.scale, 0.0), LEVELS - 1.0))
 
 
@@ -82,7 +82,7 @@ def by_percentile(histogram: Histogram, tail: float = TAIL) -> Range:
 
 
 def by_entropy(histogram: Histogram) -> Range:
-    """Tries clips of the largest magnitude, each at both ends, and takes the one with the least divergence."""
+    """The range with the smallest divergence among `TRIED` symmetric clipping limits."""
     largest = max(-histogram.low, histogram.high)
     best, least = by_max(histogram), np.inf
     for share in np.linspace(TRIED_MIN, 1.0, TRIED):
@@ -107,14 +107,14 @@ def _with_zero(low: float, high: float) -> Range:
 
 
 def _divergence(histogram: Histogram, tried: Range) -> float:
-    """Kullback-Leibler divergence of the clipped values from the same ones spread evenly over each level's bins."""
+    """Kullback-Leibler divergence between the clipped histogram and the same, averaged over the bins of each level."""
     edges = histogram.edges
     middles = 0.5 * (edges[1:] + edges[:-1])
     inside = (middles >= tried.low) & (middles <= tried.high)
     if not inside.any():
         return float("inf")
     true = histogram.counts[inside].astype(np.float64)
-    true[0] += histogram.counts[middles < tried.low].sum()  # what is clipped counts at the ends
+    true[0] += histogram.counts[middles < tried.low].sum()  # clipped values count in the outermost bins
     true[-1] += histogram.counts[middles > tried.high].sum()
     own = histogram.counts[inside]
     level = np.round((middles[inside] - tried.low) / tried.scale).astype(int)
@@ -128,9 +128,9 @@ def _divergence(histogram: Histogram, tried: Range) -> float:
 
 
 def histograms(model: nn.Module, layers: Iterable[str], run: Callable[[], None]) -> dict[str, Histogram]:
-    """Histograms of the inputs of `layers`, the names of modules, over what `run` passes through `model`.
+    """Histograms of the inputs of the modules named in `layers`, over the inputs that `run` passes through `model`.
 
-    `run` is called twice, and must pass the same inputs: first for the ranges, then for the counts.
+    `run` is called twice, for the ranges and for the counts, and must pass the same inputs both times.
     """
     names = list(layers)
     ranges = {name: [np.inf, -np.inf] for name in names}
@@ -157,7 +157,7 @@ def histograms(model: nn.Module, layers: Iterable[str], run: Callable[[], None])
 def _watched(
     model: nn.Module, names: list[str], see: Callable[[str, torch.Tensor], None], run: Callable[[], None]
 ) -> None:
-    """Call `run` while `see` gets the input of each named module."""
+    """Call `run`, and call `see(name, input)` for each input of each named module."""
 
     def hook(name: str, module: nn.Module, inputs: Any) -> None:
         see(name, inputs[0].detach())

@@ -1,9 +1,9 @@
-"""Which channels of a YOLO network belong together: a residual sum needs equal channels, a concatenation joins them.
+"""Finds the channels of a YOLO network that must be removed together when the network is pruned.
 
-The network is walked once, without data. Each tensor is a list of segments: runs of channels that one convolution
-makes. A convolution makes new segments; a concatenation joins lists; a residual sum makes the segments of both sides
-one. What is left is for each convolution the segments that it reads and writes, so that a channel can be removed
-everywhere at once. Call `offline.ultralytics` before this module is imported.
+The network is traversed once, without data. Each tensor is a list of segments; a segment is a run of channels that one
+convolution computes. A convolution makes a new segment, a concatenation joins lists, and a residual sum unites the
+segments of both sides. The result lists for each convolution the segments that it reads and writes, so that a channel
+can be removed everywhere at once. Call `offline.ultralytics` before this module is imported.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ultralytics.nn.modules import C2PSA, C3, SPPF, C2f, Concat, Conv, Detect
 from ultralytics.nn.modules.block import Bottleneck, PSABlock
 
 Tensor = list[int]
-"""The segments of a tensor, in order; each is its number in `Channels.widths`."""
+"""The segments of a tensor, in order; each is an index into `Channels.widths`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
     """A convolution, its batch norm if it has one, and the segments that it reads and writes.
 
-    `stride_px` is that of its outputs in the picture. A depthwise convolution writes what it reads. `is_deployed` is
-    false in the head that only training uses.
+    `stride_px` is the distance of its outputs in the picture. A depthwise convolution writes the segments that it
+    reads. `is_deployed` is False in the head that only training uses.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Layer:
 
 @dataclass
 class Channels:
-    """Segments and layers of a network. `root` gives the segment that stands for all that are one with a segment."""
+    """Segments and layers of a network. `root` gives the representative of all segments united with a segment."""
 
     widths: list[int] = field(default_factory=list)
     layers: list[Layer] = field(default_factory=list)
     fixed: set[int] = field(default_factory=set)
-    """Segments whose channels must stay."""
+    """Segments whose channels must not be removed."""
 
     tied: list[tuple[int, int]] = field(default_factory=list)
-    """Pairs of segments that must keep equally many channels, since a module halves their tensor."""
+    """Pairs of segments that must keep equal numbers of channels, because a module splits their tensor in halves."""
 
     halving: list[tuple[Any, int]] = field(default_factory=list)
-    """Modules that keep the width of a half, and the segment that it is."""
+    """Modules that store the width of such a half, and the segment of the half."""
 
     _same: list[int] = field(default_factory=list)
 
@@ -69,7 +69,7 @@ class Channels:
         return segment
 
     def unite(self, one: Tensor, other: Tensor) -> None:
-        """The sum of two tensors: their channels are kept or removed together."""
+        """Unite the segments of two tensors that are added: their channels are kept or removed together."""
         if [self.widths[a] for a in one] != [self.widths[b] for b in other]:
             raise ValueError("a sum of tensors with other segments")
         for a, b in zip(one, other, strict=True):
@@ -80,7 +80,7 @@ class Channels:
         return any(self.root(one) == root for one in self.fixed)
 
     def groups(self) -> list[tuple[int, ...]]:
-        """The roots that are chosen together: those tied to each other in one group, without groups of fixed ones.
+        """Groups of root segments that are tied to each other, without groups that contain a fixed segment.
 
         All segments of a group have the same width.
         """
@@ -94,9 +94,9 @@ class Channels:
 
 
 def channels_of(model: Any) -> Channels:
-    """Walk `model`, a detector of ultralytics with batch norm, and give its segments and layers.
+    """The segments and layers of `model`, a detector of ultralytics with batch norm.
 
-    Raises TypeError for a module that it does not know.
+    Raises TypeError for a module of unknown type.
     """
     walk = _Walk()
     outputs: list[Tensor] = []
@@ -116,7 +116,7 @@ def channels_of(model: Any) -> Channels:
 
 
 class _Walk:
-    """The walk's state: what was found, and the stride of the tensor at hand."""
+    """State of the traversal: the channels found so far, and the stride of the present tensor."""
 
     def __init__(self) -> None:
         self.channels, self.stride_px, self._is_deployed = Channels(), 1, True
@@ -142,7 +142,7 @@ class _Walk:
     def _block(self, name: str, module: Any, x: Tensor) -> Tensor:
         if isinstance(module, Conv):
             return self._conv(name, module, x)
-        if isinstance(module, nn.Conv2d):  # the last one of a head: its channels have meanings
+        if isinstance(module, nn.Conv2d):  # last convolution of a head: each channel has a fixed meaning
             written = self._layer(name, module, None, x)
             self.channels.fixed.update(written)
             return written
@@ -166,10 +166,10 @@ class _Walk:
             return self._sum(x, out) if module.add else out
         if isinstance(module, PSABlock):
             return self._attention(name, module, x)
-        raise TypeError(f"{name} is {type(module).__name__}, whose channels are not known here")
+        raise TypeError(f"{name} is {type(module).__name__}, a module of unknown type")
 
     def _halves(self, name: str, module: Any, x: Tensor, blocks: Sequence[Any], joins_all: bool = True) -> Tensor:
-        """A module whose first convolution is halved: one half goes through the blocks, and all are joined."""
+        """A module that splits its first convolution's output: one half passes the blocks, then all are joined."""
         first = self._conv(f"{name}.cv1", module.cv1, x, parts=2)
         self.channels.tied.append((first[0], first[1]))
         self.channels.halving.append((module, first[0]))
@@ -181,7 +181,7 @@ class _Walk:
         return self._conv(f"{name}.cv2", module.cv2, joined)
 
     def _attention(self, name: str, module: Any, x: Tensor) -> Tensor:
-        """Attention splits its channels by heads, so they stay; the channels inside its last two layers need not."""
+        """Attention splits its channels into heads, so they are fixed; those between its last two layers are not."""
         inner = self._conv(f"{name}.attn.qkv", module.attn.qkv, x)
         value = self.channels.new(module.attn.pe.conv.in_channels)
         self.channels.fixed.update([*x, *inner, value])

@@ -1,4 +1,4 @@
-"""Prunes a detector: fewer channels, the 2:4 pattern, or single weights. It writes a weights file as any other."""
+"""Prunes a detector (channels, the 2:4 pattern, or single weights) and writes an ordinary weights file."""
 
 from __future__ import annotations
 
@@ -24,18 +24,21 @@ CRITERIA = {
     "2:4": ("magnitude", "inputs"),
     "single": ("magnitude", "inputs"),
 }
-"""By pattern: what channels or weights are chosen by, the default first. `inputs` is a weight's magnitude times that of
-its input."""
+"""Criteria by which channels or weights are chosen, for each pattern; the first one is the default.
+
+`inputs` is a weight's magnitude times that of its input."""
 
 BATCH = 4
-"""Pictures of which one gradient is taken: with more, the effects on single pictures would cancel."""
+"""Pictures of one gradient: in larger batches the effects of a channel on single pictures cancel."""
 
 
 @dataclass(frozen=True, slots=True)
 class PruningSpec:
-    """`share` is what is left: of the cost for `channels`, of the weights for `single`; 2:4 always leaves half of them.
+    """Options of a pruning.
 
-    `criterion` is one of the pattern's `CRITERIA`.
+    * `pattern`: a key of `CRITERIA`; `criterion`: one of its criteria.
+    * `share`: fraction that is kept: of the cost for `channels`, of the weights for `single`; 2:4 always keeps half.
+    * `pictures`: maximum number of pictures to measure on.
     """
 
     pattern: str
@@ -47,8 +50,8 @@ class PruningSpec:
 def prune_detector(weights: Path, paths: Sequence[Path], spec: PruningSpec, out: Path) -> dict[str, Any]:
     """Write the pruned network of `weights`, under the same name, and `pruning.json` to `out`.
 
-    Returns what `pruning.json` holds. `paths` are labelled pictures of a data set.
-    Raises ValueError where `share` cannot be reached.
+    `paths` are labelled pictures of a data set. Returns the content of `pruning.json`. Raises ValueError if `share`
+    cannot be reached.
     """
     package = ultralytics()
     checkpoint = torch.load(weights, map_location="cpu", weights_only=False)
@@ -81,8 +84,8 @@ def prune_detector(weights: Path, paths: Sequence[Path], spec: PruningSpec, out:
 
 
 def _prune_channels(model: Any, before: Any, weights: Path, paths: Sequence[Path], spec: PruningSpec) -> dict[str, Any]:
-    """Remove channels from `model`, and the same ones from `before`."""
-    from perception.networks.channels import channels_of  # it imports ultralytics
+    """Remove channels from `model`, and the same channels from `before`."""
+    from perception.networks.channels import channels_of  # imports ultralytics
 
     channels = channels_of(model)
     if spec.criterion == "taylor":
@@ -113,7 +116,7 @@ def _make_sparse(model: Any, paths: Sequence[Path], spec: PruningSpec) -> dict[s
 
 
 def _size(model: Any) -> dict[str, Any]:
-    """Weights of the deployed network, those that are not zero, and the cost by `pruning.cost`."""
+    """Numbers of all and of nonzero weights of the deployed network, and its cost (`pruning.cost`)."""
     from perception.networks.channels import channels_of
 
     channels = channels_of(model)
@@ -127,7 +130,7 @@ def _size(model: Any) -> dict[str, Any]:
 
 
 def _losses(model: Any, paths: Sequence[Path]) -> Iterator[torch.Tensor]:
-    """The loss of training for each few of the pictures; the statistics of batch norm are fixed."""
+    """The training loss of each batch of the pictures; the statistics of batch norm are fixed."""
     from perception.detection.ignoring_loss import ignoring_loss
 
     model.train()
@@ -135,7 +138,7 @@ def _losses(model: Any, paths: Sequence[Path]) -> Iterator[torch.Tensor]:
         if isinstance(module, torch.nn.BatchNorm2d):
             module.eval()
     loss = ignoring_loss(model)
-    loss.o2m = loss.o2o = 0.5  # both heads alike, as in the middle of a training
+    loss.o2m = loss.o2o = 0.5  # equal weights of both heads, as in the middle of a training
     rng = np.random.default_rng(0)
     for start in range(0, len(paths), BATCH):
         pictures, boxes = zip(*(read_labelled(path) for path in paths[start : start + BATCH]), strict=True)
@@ -145,7 +148,7 @@ def _losses(model: Any, paths: Sequence[Path]) -> Iterator[torch.Tensor]:
 
 
 def _pictures(paths: Sequence[Path]) -> Iterator[torch.Tensor]:
-    """Batches (N, 3, H, W) in 0..1, grey below, so that their height is a multiple of the stride."""
+    """Batches (N, 3, H, W) in 0..1, padded with grey below to a height that the stride divides."""
     for start in range(0, len(paths), 2 * BATCH):
         batch = _stack([read_labelled(path)[0] for path in paths[start : start + 2 * BATCH]]).float()
         yield pad(batch, (0, -batch.shape[3] % STRIDE_PX, 0, -batch.shape[2] % STRIDE_PX), value=GREY) / 255.0

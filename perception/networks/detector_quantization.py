@@ -1,4 +1,4 @@
-"""Quantizes a detector to eight bits: ranges from pictures, sensitivity of each layer, the network for the CPU."""
+"""Quantizes a detector to eight bits: measures ranges and sensitivities on pictures, writes the network for the CPU."""
 
 from __future__ import annotations
 
@@ -22,14 +22,18 @@ from perception.networks.fake_quantization import QuantizedConv2d, quantized, ro
 from perception.networks.onnx_export import write_onnx
 
 JUDGED = 2
-"""Pictures on which the sensitivity of each layer is measured."""
+"""Number of pictures on which the sensitivity of each layer is measured."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuantizationSpec:
-    """`calibrator` is one of `CALIBRATORS`; `keep` of the most sensitive layers stay in floating point.
+    """Options of a quantization.
 
-    With `onnx` the network is written as ONNX too.
+    * `calibrator`: one of `CALIBRATORS`.
+    * `per_channel`: one scale of the weights for each output channel instead of one for each layer.
+    * `keep`: number of the most sensitive layers that stay in floating point.
+    * `pictures`: number of pictures on which ranges are measured.
+    * `onnx`: also write the network as ONNX.
     """
 
     calibrator: str
@@ -42,8 +46,9 @@ class QuantizationSpec:
 def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSpec, out: Path) -> dict[str, Any]:
     """Write the eight-bit network of `weights`, a copy of the weights beside it and `quantization.json` to `out`.
 
-    `paths` are pictures like those that the network will see. A network of quantization-aware training keeps the ranges
-    that it was trained with. Returns what `quantization.json` holds. Raises ConfigError for a file that is no picture.
+    `paths` are pictures like those that the network will process. A network of quantization-aware training keeps the
+    ranges of its training. Returns the content of `quantization.json`. Raises ConfigError for a file that is not a
+    picture.
     """
     model = folded_detector(weights)
     if rounds(model):
@@ -65,14 +70,14 @@ def quantize_detector(weights: Path, paths: Sequence[Path], spec: QuantizationSp
 
 
 def own_ranges(model: Any) -> dict[str, Range]:
-    """The ranges that a network computes in eight bits with, by layer."""
+    """The ranges of a network that was trained in eight bits, by layer."""
     return {name: module.range for name, module in model.named_modules() if isinstance(module, QuantizedConv2d)}
 
 
 def _write(
     small: Any, weights: Path, spec: QuantizationSpec, out: Path, about: dict[str, Any], ranges: Mapping[str, Range]
 ) -> dict[str, Any]:
-    """Write the network `small` that computes in eight bits, the weights and the record."""
+    """Write `small`, the network in eight bits, a copy of `weights`, and `quantization.json`."""
     out.mkdir(parents=True, exist_ok=True)
     copy = out / weights.name
     if not (copy.exists() and copy.samefile(weights)):
@@ -89,7 +94,7 @@ def _write(
 
 
 def _input(path: Path) -> torch.Tensor:
-    """The picture as the network takes it (1, 3, height, width), RGB, 0 to 1."""
+    """The picture in the format of the network: (1, 3, height, width), RGB, 0 to 1."""
     bgr = cv2.imread(str(path))
     if bgr is None:
         raise ConfigError(f"{path} is no picture")

@@ -18,9 +18,9 @@ from perception.networks.fake_quantization import QuantizedConv2d, quantizable
 
 
 def folded_detector(weights: Path, device: str = "cpu") -> Any:
-    """The detector of a weights file in float32, fixed, with its one-to-one head alone.
+    """The detector of a weights file in float32, with fixed weights and the one-to-one head only.
 
-    It returns rows (N, 300, 6) and the outputs of its head.
+    The network returns rows (N, 300, 6) and the outputs of its head.
     """
     model = ultralytics().YOLO(str(weights)).model.float()
     model.end2end = True
@@ -32,7 +32,7 @@ def folded_detector(weights: Path, device: str = "cpu") -> Any:
 
 
 def body_layers(model: Any) -> list[str]:
-    """Names of the convolutions outside the head, whose boxes and scores need more than eight bits."""
+    """Names of the convolutions outside the head; the head needs more than eight bits for boxes and scores."""
     head = f"model.{len(model.model) - 1}."
     return quantizable(model, lambda name: name.startswith(head))
 
@@ -44,9 +44,9 @@ def head_scores(model: Any, pictures: torch.Tensor) -> torch.Tensor:
 
 
 def write_network(model: Any, weights: Path, size_px: tuple[int, int], folder: Path) -> Exported:
-    """Write a network made of the file `weights` in OpenVINO's format to `folder`, as `weights.export` does.
+    """Write `model`, made from the file `weights`, in OpenVINO's format to `folder`, like `weights.export`.
 
-    OpenVINO runs convolutions between rounded values in eight bits. The scales of weights are fixed in `model`.
+    OpenVINO computes convolutions of quantized values in eight bits. The scales of weights are fixed in `model`.
     """
     ov = openvino()
     for module in model.modules():
@@ -58,7 +58,7 @@ def write_network(model: Any, weights: Path, size_px: tuple[int, int], folder: P
     with torch.no_grad(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"torch\.jit|ultralytics")
         warnings.filterwarnings("ignore", category=DeprecationWarning)
-        model(picture)  # makes the head's anchors of this size
+        model(picture)  # computes the head's anchors for this picture size
         traced = torch.jit.trace(model, picture, strict=False, check_trace=False)
     made = ov.convert_model(traced, input=list(picture.shape))
     head.export = False

@@ -1,8 +1,8 @@
-"""Stores a weights file in half its size: large weights in eight bits, with one scale for each output channel.
+"""Halves the size of a weights file: large weights are stored in eight bits, with one scale for each output channel.
 
-The file stays a checkpoint of ultralytics. A weight in it is pickled as the call `restore(version, levels, scale)`,
-which gives the tensor in fp16 when the file is read, so `torch.load` and `ultralytics.YOLO` read such a file as they
-read any other. Weights with few values, batch norm and everything else are kept as they are.
+The file is still a checkpoint of ultralytics that `torch.load` and `ultralytics.YOLO` can read. A weight in it is
+pickled as the call `restore(version, levels, scale)`, which returns the tensor in fp16 when the file is read. Small
+weights, batch norm and everything else are stored unchanged.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from typing import Any
 import torch
 
 VERSION = 1
-"""Version of the format; a file of a later one is refused."""
+"""Version of the format; files of a later version are refused."""
 
 LEVEL_MAX = 127
 
 SMALLEST = 4096
-"""Minimum number of values of a weight that is stored in eight bits; smaller ones are a fortieth of the file."""
+"""Minimum number of values of a weight that is stored in eight bits; smaller weights are only 1/40 of the file."""
 
 CLIPS = tuple(1.0 - 0.025 * k for k in range(17))
-"""Fractions of a channel's largest magnitude that are tried as its range; the one with the least squared error wins."""
+"""Fractions of a channel's largest magnitude that are tried as its range; the smallest squared error decides."""
 
 
 def save_eight_bits(checkpoint: dict[str, Any], path: Path) -> None:
@@ -46,9 +46,9 @@ def quantize_weight(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def restore(version: int, levels: torch.Tensor, scale: torch.Tensor) -> torch.nn.Parameter:
-    """The fp16 weight of stored `levels`; this is called while a file is read.
+    """The fp16 weight of stored `levels`; called while a file is read.
 
-    Raises ValueError for a version that this code does not know.
+    Raises ValueError if `version` is not `VERSION`.
     """
     if version != VERSION:
         raise ValueError(f"weights in eight bits of version {version}, while this code reads version {VERSION}")
@@ -70,7 +70,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _pickle_module() -> ModuleType:
-    """What `torch.save` uses of a pickle module, with our pickler."""
+    """A module with the parts of `pickle` that `torch.save` uses, and `_Pickler`."""
     module = ModuleType("eight_bits_pickle")
     module.Pickler = _Pickler  # type: ignore[attr-defined]
     return module

@@ -1,8 +1,8 @@
-"""Networks that compute as eight bits would: inputs and weights of convolutions are rounded to their levels.
+"""Simulated quantization: inputs and weights of convolutions are rounded to eight-bit levels.
 
-The arithmetic stays in floating point, so a network runs wherever torch does, and can be trained: rounding passes
-gradients on as if it were not there (the straight-through estimator). This serves post-training quantization, the
-sensitivity of each layer, and quantization-aware training alike.
+The arithmetic stays in floating point, so a network runs wherever torch does and can be trained: rounding passes the
+gradient unchanged (straight-through estimator). Post-training quantization, the sensitivity of layers, and
+quantization-aware training use it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ WEIGHT_LEVEL_MAX = 127
 
 
 class QuantizedConv2d(nn.Module):
-    """A convolution whose input is rounded to the levels of `given`, and whose weight is rounded to -127..127.
+    """A convolution whose input is rounded to the levels of the range `given`, and its weight to levels -127..127.
 
-    `per_channel` gives each output channel a scale of its own; otherwise the whole weight has one. The scales follow
+    With `per_channel`, each output channel has its own scale; otherwise the whole weight has one. The scales follow
     the weight while it is trained; `freeze` makes them constants.
     """
 
@@ -34,11 +34,11 @@ class QuantizedConv2d(nn.Module):
 
     @property
     def range(self) -> Range:
-        """The range that the levels of the input stand for."""
+        """The range of the input."""
         return Range(-self.zero_point * self.scale, (LEVELS - 1 - self.zero_point) * self.scale)
 
     def freeze(self) -> None:
-        """Fix the scales of the weight, as a network in a file has them."""
+        """Make the scales of the weight constants, as in an exported network."""
         self.frozen_scales = weight_scales(self.conv.weight, self.per_channel)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
@@ -51,7 +51,7 @@ class QuantizedConv2d(nn.Module):
 
 
 def weight_scales(weight: torch.Tensor, per_channel: bool) -> torch.Tensor:
-    """Distances of two levels (channels,), float32: each channel's own, or the same for all of them."""
+    """The scale of each output channel, (channels,) float32; without `per_channel` all are equal."""
     largest = weight.detach().float().abs().flatten(1).amax(dim=1)
     if not per_channel:
         largest = largest.amax().expand_as(largest)
@@ -61,7 +61,7 @@ def weight_scales(weight: torch.Tensor, per_channel: bool) -> torch.Tensor:
 def quantized_weight(weight: torch.Tensor, per_channel: bool, scales: torch.Tensor | None = None) -> torch.Tensor:
     """The weight (channels, ...) rounded to eight bits around zero, in floating point; `scales` are computed if None.
 
-    Level -128 is allowed, since ONNX knows no other range, but no weight reaches it.
+    Level -128 is allowed, because ONNX has no range without it, but no weight reaches it.
     """
     used = weight_scales(weight, per_channel) if scales is None else scales
     zeros = torch.zeros_like(used, dtype=torch.int32)
@@ -71,7 +71,7 @@ def quantized_weight(weight: torch.Tensor, per_channel: bool, scales: torch.Tens
 
 
 def _single(x: torch.Tensor) -> torch.Tensor:
-    """`x` in float32; no operation where it is that already, so that none is exported."""
+    """`x` in float32. Without an operation if it is float32 already, so that none is exported."""
     return x if x.dtype == torch.float32 else x.float()
 
 
@@ -100,16 +100,16 @@ def quantized(
 
 
 def rounds(model: nn.Module) -> bool:
-    """Whether a network computes in eight bits already, since it was trained so."""
+    """Whether a network already has quantized convolutions, because it was trained in eight bits."""
     return any(isinstance(module, QuantizedConv2d) for module in model.modules())
 
 
 def sensitivities(
     model: nn.Module, ranges: Mapping[str, Range], outputs: Callable[[Any], torch.Tensor], per_channel: bool = True
 ) -> dict[str, float]:
-    """By layer: how far the outputs move when this layer alone is in eight bits, relative to their own deviation.
+    """The error of the outputs when a single layer is in eight bits, relative to the outputs' standard deviation.
 
-    `outputs(model)` runs the model on some pictures. The layers come in order, the most sensitive one first.
+    By layer, the most sensitive first. `outputs(model)` runs the model on some pictures.
     """
     with torch.no_grad():
         wanted = outputs(model).float()

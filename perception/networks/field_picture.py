@@ -8,6 +8,6 @@ from numpy.typing import NDArray
 
 
 def field_picture(field: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """A heat map (H, W, 3) BGR of a field's map (H, W); the square root makes its faint parts visible."""
+    """A heat map (H, W, 3) BGR of a field (H, W); it shows the square root, so that faint parts are visible."""
     shown = np.sqrt(field / max(float(field.max()), 1e-30))
     return np.asarray(cv2.applyColorMap(np.round(255.0 * shown).astype(np.uint8), cv2.COLORMAP_INFERNO), np.uint8)

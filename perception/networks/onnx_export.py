@@ -1,6 +1,6 @@
-"""Writes a network as ONNX; one in eight bits gets pairs of QuantizeLinear and DequantizeLinear (QDQ).
+"""Writes a network as ONNX; an eight-bit network gets pairs of QuantizeLinear and DequantizeLinear (QDQ).
 
-Runtimes that know the format fold the pairs into their eight-bit operators: ONNX Runtime, OpenVINO and TensorRT.
+ONNX Runtime, OpenVINO and TensorRT fold these pairs into their eight-bit operators.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ROWS = (1, 300, 6)
 
 @dataclass(frozen=True, slots=True)
 class OnnxSummary:
-    """What a file holds: the number of each operator, and the shapes of its input and output."""
+    """Summary of an ONNX file: the number of operators of each type, and the shapes of input and output."""
 
     operators: dict[str, int]
     input_shape: tuple[int, ...]
@@ -35,8 +35,8 @@ class OnnxSummary:
 def write_onnx(model: Any, size_px: tuple[int, int], path: Path) -> OnnxSummary:
     """Write a detector, float or `quantized`, for pictures of `size_px` (width, height); the scales become constants.
 
-    The file is checked: ONNX infers the shape of every value, and those of input and output are the detector's. Raises
-    ConfigError where onnx is not installed, ValueError where a shape is another.
+    The file is checked: ONNX's inferred shapes of input and output must be those of the detector. Raises ConfigError if
+    onnx is not installed, ValueError if a shape is wrong.
     """
     try:
         import onnx
@@ -50,8 +50,8 @@ def write_onnx(model: Any, size_px: tuple[int, int], path: Path) -> OnnxSummary:
     picture = torch.zeros((1, 3, size_px[1], size_px[0]))
     path.parent.mkdir(parents=True, exist_ok=True)
     with torch.no_grad(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # noise of tracing, and that this exporter is the older one
-        model(picture)  # makes the head's anchors of this size
+        warnings.simplefilter("ignore")  # warnings of tracing, and that this is torch's older exporter
+        model(picture)  # computes the head's anchors for this picture size
         torch.onnx.export(
             model, (picture,), str(path), dynamo=False, opset_version=OPSET, input_names=[INPUT], output_names=[OUTPUT]
         )

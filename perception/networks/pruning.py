@@ -1,12 +1,12 @@
-"""Channel pruning: removes whole channels of a YOLO network, so that what is left is a smaller dense network.
+"""Channel pruning: removes whole channels of a YOLO network, which leaves a smaller dense network.
 
-Each channel has a score, an estimate of what its removal costs:
+Each channel has a score, an estimate of the accuracy lost by its removal:
 
 * `taylor`: the squared first-order change of the training loss, measured on pictures (Molchanov et al., 2019).
 * `scale`: the magnitude of its batch norm's factor (Liu et al., "network slimming", 2017).
-* `filters`: the sum of the magnitudes of the filter that makes it (Li et al., 2017).
+* `filters`: the sum of the magnitudes of its filter's weights (Li et al., 2017).
 
-Channels are removed in steps, each time those whose score is the least for the multiplications that they save.
+Channels are removed in steps; a step removes the channels with the lowest score per saved multiplication.
 """
 
 from __future__ import annotations
@@ -21,17 +21,16 @@ if TYPE_CHECKING:
     from perception.networks.channels import Channels, Layer
 
 STEP = 8
-"""Channels that are removed at once: widths that are multiples of it stay such, as processors compute 8 or 16 at a
-time."""
+"""Number of channels removed in a step. Widths stay multiples of it, because processors compute 8 or 16 at a time."""
 
 LEAST_SHARE = 0.25
-"""Share of its channels that every convolution keeps, so that no part of the network is cut off."""
+"""Minimum fraction of its channels that every convolution keeps, so that no part of the network is cut off."""
 
 OUTPUT_COST = 64.0
-"""What writing one value costs, in multiplications; without it, the narrow layers with large maps would seem free."""
+"""Cost of writing one value, in multiplications; without it, narrow layers with large maps would seem cheap."""
 
 Scores = dict[int, torch.Tensor]
-"""By root of segments: a score of each of its channels."""
+"""The scores of the channels of each root segment."""
 
 
 def scale_scores(channels: Channels) -> Scores:
@@ -52,10 +51,10 @@ def filter_scores(channels: Channels) -> Scores:
 
 
 def taylor_scores(channels: Channels, losses: Iterable[torch.Tensor]) -> Scores:
-    """The squared change of the loss that a removed channel causes to first order, averaged over `losses`.
+    """The squared first-order change of the loss by the removal of each channel, averaged over `losses`.
 
-    Each of `losses` is the loss of some pictures, whose gradient reaches batch norm's parameters. A factor z on a
-    channel of batch norm's output has the gradient w dL/dw + b dL/db.
+    Each of `losses` is the loss of some pictures, with a gradient for batch norm's parameters. A factor z on a channel
+    of batch norm's output has the gradient w dL/dw + b dL/db.
     """
     norms = [layer.norm for layer in channels.layers if layer.norm is not None]
     total: Scores = {}
@@ -82,9 +81,9 @@ def taylor_scores(channels: Channels, losses: Iterable[torch.Tensor]) -> Scores:
 def choose(
     channels: Channels, scores: Scores, share: float, step: int = STEP, least: float = LEAST_SHARE
 ) -> dict[int, torch.Tensor]:
-    """The channels that are kept, by root of segments, so that at most `share` of the deployed cost is left.
+    """Choose the channels to keep, by root segment, so that at most `share` of the deployed network's cost remains.
 
-    Groups without a score stay whole. Raises ValueError where `share` cannot be reached.
+    Groups without scores are kept whole. Raises ValueError if `share` cannot be reached.
     """
     counts = {root: channels.widths[root] for root in {channels.root(s) for s in range(len(channels.widths))}}
     order = {root: torch.sort(value, stable=True) for root, value in scores.items()}
@@ -105,7 +104,7 @@ def choose(
             if saved > 0.0 and lost / saved < best_rate:
                 best, best_rate, best_saved = group, lost / saved, saved
         if best is None:
-            raise ValueError(f"a share of {share:g} cannot be reached: {left / target * share:.3f} is the least")
+            raise ValueError(f"a share of {share:g} cannot be reached: the minimum is {left / target * share:.3f}")
         for root in best:
             counts[root] -= step
         left -= best_saved
@@ -118,9 +117,9 @@ def choose(
 
 
 def prune(channels: Channels, kept: Mapping[int, torch.Tensor]) -> None:
-    """Remove all other channels from the network that `channels` was made of, in place.
+    """Remove all channels that are not in `kept` from the network of `channels`, in place.
 
-    Raises ValueError where tied segments would keep different numbers of channels.
+    Raises ValueError if tied segments would keep different numbers of channels.
     """
     for one, other in channels.tied:
         if len(kept[channels.root(one)]) != len(kept[channels.root(other)]):
@@ -142,7 +141,7 @@ def prune(channels: Channels, kept: Mapping[int, torch.Tensor]) -> None:
 
 
 def silence(channels: Channels, kept: Mapping[int, torch.Tensor]) -> None:
-    """Make all other channels zero, in place: the network gives what `prune` would leave, in its full size."""
+    """Set all channels that are not in `kept` to zero, in place; the outputs are those of the pruned network."""
     for layer in channels.layers:
         if layer.norm is None:
             continue
@@ -154,7 +153,7 @@ def silence(channels: Channels, kept: Mapping[int, torch.Tensor]) -> None:
 
 
 def cost(channels: Channels, layers: Iterable[Layer], counts: Mapping[int, int]) -> float:
-    """Cost of the deployed ones of `layers` with these numbers of channels: multiplications for each px."""
+    """Cost of the deployed layers among `layers` with these numbers of channels, in multiplications per pixel."""
     total = 0.0
     for layer in layers:
         if not layer.is_deployed:
@@ -184,10 +183,10 @@ def recalibrate(model: Any, batches: Iterable[torch.Tensor]) -> None:
 
 
 def shift_statistics(model: Any, before: Any, after: Any) -> None:
-    """Change batch norm's statistics of `model` by what the pruning changed: from those of `before` to `after`'s.
+    """Change the batch norm statistics of `model` by the difference between those of `after` and `before`.
 
-    Both have been recalibrated on the same pictures, and have the layers and widths of `model`: `before` with the
-    statistics from before the pruning. Statistics of few pictures themselves would lose what a long training measured.
+    Both have the layers and widths of `model` and were recalibrated on the same pictures; `before` has the inputs from
+    before the pruning. The statistics of a few pictures alone would be less accurate than those of a long training.
     """
     for norm, old, new in zip(_norms(model), _norms(before), _norms(after), strict=True):
         norm.running_mean += new.running_mean - old.running_mean
@@ -199,7 +198,7 @@ def _norms(model: Any) -> list[Any]:
 
 
 def _makers(channels: Channels) -> Iterable[tuple[int, int, Layer]]:
-    """By layer and segment that it writes: the segment's root, its first channel in the layer, and the layer."""
+    """(root of the segment, its first channel in the layer, the layer) of each segment that a layer writes."""
     for layer in channels.layers:
         start = 0
         for segment in layer.writes:
@@ -225,7 +224,7 @@ def _touching(channels: Channels, group: tuple[int, ...]) -> list[Layer]:
 
 
 def _indices(channels: Channels, segments: tuple[int, ...], kept: Mapping[int, torch.Tensor]) -> torch.Tensor:
-    """Channels of a tensor of these segments that are kept."""
+    """Indices of the kept channels in a tensor of these segments."""
     found, start = [], 0
     for segment in segments:
         found.append(kept[channels.root(segment)] + start)

@@ -1,12 +1,13 @@
-"""Receptive fields of a network's layers: the theoretical one, and the effective one that gradients show.
+"""Measures the theoretical and the effective receptive fields of a network's layers.
 
-The *theoretical* field of an output is the part of the input that can change it. It is found by a gradient too: with
-positive weights, no biases and averages in place of maxima nothing cancels, so the gradient of an output is nonzero
-exactly within the field. This needs no knowledge of a network's graph, and is exact for branches, concatenations and
-attention. Only the rows are measured, on an input that is high and narrow: fields are square where kernels are.
+The *theoretical* field of an output is the part of the input that can change it. It is measured by a gradient: with
+positive weights, no biases, and averages instead of maxima nothing cancels, so the gradient of an output is nonzero
+exactly within the field. This needs no knowledge of the network's graph, and is exact for branches, concatenations and
+attention. Only rows are measured, on a high and narrow input: with square kernels, fields are square.
 
-The *effective* field (Luo et al., 2016) is where the gradient of an output in the middle is large for real inputs.
-Outputs are weighed by random signs, so that channels do not cancel, and squared gradients are added up over inputs.
+The *effective* field (Luo et al., 2016) is the area where the gradient of an output in the middle is large for real
+inputs. Outputs are multiplied by random signs, so that channels do not cancel, and squared gradients are summed over
+inputs.
 """
 
 from __future__ import annotations
@@ -26,18 +27,19 @@ from torch.overrides import TorchFunctionMode
 Float = NDArray[np.float64]
 
 HEIGHT_PX, WIDTH_PX = 1536, 64
-"""Size of the input on which theoretical fields are measured."""
+"""Size of the input on which theoretical fields are measured, px."""
 
 SHARE = 0.9
-"""Fraction of the gradient that the effective size encloses."""
+"""Fraction of the effective field that its size encloses."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayerField:
     """The theoretical field of one layer.
 
-    `size_px` is the number of input rows that an output sees; `stride_px` the distance of the fields of neighbours.
-    `reaches_border` tells that the measured input was too small: the true size is `size_px` or more.
+    * `size_px`: number of input rows that can change an output.
+    * `stride_px`: distance between the fields of neighbouring outputs.
+    * `reaches_border`: the measured input was too small; the true size is `size_px` or more.
     """
 
     name: str
@@ -49,7 +51,7 @@ class LayerField:
 
 @dataclass(frozen=True, slots=True)
 class EffectiveField:
-    """The effective field of one layer: the gradient's magnitude (H, W) around the middle, which sums to 1."""
+    """The effective field of one layer: `map` (H, W) is the gradient's magnitude in the input, which sums to 1."""
 
     name: str
     map: Float
@@ -67,7 +69,7 @@ class EffectiveField:
 
     @property
     def size_px(self) -> int:
-        """Side of the smallest square around the maximum's place that holds `SHARE` of the map."""
+        """Side of the smallest square around the maximum that holds `SHARE` of the map."""
         row, column = self._middle()
         for half in range(max(self.map.shape)):
             inside = self.map[max(row - half, 0) : row + half + 1, max(column - half, 0) : column + half + 1]
@@ -77,7 +79,7 @@ class EffectiveField:
 
     @property
     def gaussian_fit(self) -> float:
-        """Share of the row profile's variance that a Gaussian of its mean and deviation explains; 1 is a Gaussian."""
+        """Fraction of the row profile's variance that a Gaussian with its mean and standard deviation explains."""
         profile = self.map.sum(axis=1)
         at = np.arange(len(profile))
         middle = (profile * at).sum()
@@ -94,7 +96,7 @@ class EffectiveField:
 
 
 def layers_of(model: nn.Module) -> list[str]:
-    """Names of the modules that change the field: those without modules of their own that are no activation."""
+    """Names of the modules that change the field: modules without children that are not activations."""
     plain = (nn.Identity, nn.Dropout, nn.modules.batchnorm._BatchNorm, nn.ReLU, nn.SiLU, nn.GELU, nn.LayerNorm)
     return [
         name
@@ -108,8 +110,8 @@ def theoretical_fields(
 ) -> list[LayerField]:
     """The theoretical field of each of `layers` (names of modules; by default all of `layers_of`), in their order.
 
-    Layers that the forward pass does not reach, or whose outputs are no maps (N, C, H, W), are left out. `model` stays
-    unchanged. `size_px` is (height, width) of the input.
+    Layers that the forward pass does not reach, or whose outputs are not maps (N, C, H, W), are left out. `model` is
+    not changed. `size_px` is (height, width) of the input.
     """
     positive = _positive(model)
     picture = torch.ones((1, 3, *size_px), dtype=torch.float64, requires_grad=True)
@@ -134,9 +136,9 @@ def theoretical_fields(
 def effective_field(
     model: nn.Module, layer: str, pictures: Iterable[torch.Tensor], seed: int = 0, draws: int = 1
 ) -> EffectiveField:
-    """The effective field of `layer` over `pictures`, each (N, 3, H, W); `draws` random signs are taken for each.
+    """The effective field of `layer` over `pictures`, each (N, 3, H, W), with `draws` sets of random signs for each.
 
-    The network runs as it is: in evaluation mode if it is in that.
+    The mode of the network, training or evaluation, is not changed.
     """
     generator = torch.Generator().manual_seed(seed)
     energy: torch.Tensor | None = None
@@ -158,16 +160,16 @@ def effective_field(
 
 
 def _middle(output: torch.Tensor) -> torch.Tensor:
-    """The channels of the output in the middle: of a map (N, C, H, W), or of tokens (N, T, C) in a square."""
+    """The channels in the middle of an output: a map (N, C, H, W), or tokens (N, T, C) that form a square."""
     if output.ndim == 4:
         return output[:, :, output.shape[2] // 2, output.shape[3] // 2]
     side = int(np.sqrt(output.shape[1]))
-    first = output.shape[1] - side * side  # a class token stands before the others
+    first = output.shape[1] - side * side  # a class token comes before the others
     return output[:, first + (side // 2) * side + side // 2]
 
 
 def _positive(model: nn.Module) -> Any:
-    """A copy of `model` in float64 and evaluation mode, whose layers average over what they see."""
+    """A copy of `model` in float64 and evaluation mode, whose layers average their inputs with positive weights."""
     out = copy.deepcopy(model).double().eval()
     with torch.no_grad():
         for module in out.modules():
@@ -182,7 +184,7 @@ def _positive(model: nn.Module) -> Any:
 
 
 class _AverageForMaximum(TorchFunctionMode):
-    """Replaces max pooling by the average, whose gradient reaches all that the maximum could come from."""
+    """Replaces max pooling by average pooling, whose gradient reaches all inputs of the window."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         if func in (torch.max_pool2d, nn.functional.max_pool2d):

@@ -1,11 +1,12 @@
-"""Sparse weights: zeros in a pattern, and training that leaves them zero.
+"""Sparse weights: sets weights to zero in a pattern, and keeps them zero in training.
 
-* `2:4`: of four consecutive input channels, at each position of the kernel, at most two have a weight. NVIDIA's tensor
-  cores since Ampere skip the zeros of this pattern, at up to twice the speed (Mishra et al., 2021).
-* `single`: the least weights of all layers, wherever they are. No processor here is faster with them.
+* `2:4`: of four consecutive input channels, at each position of the kernel, at most two weights are nonzero. NVIDIA's
+  tensor cores since Ampere skip the zeros of this pattern, at up to twice the speed (Mishra et al., 2021).
+* `single`: the least important weights of all layers are zero, without a pattern. This is not faster on any processor
+  that the project supports.
 
-A weight counts by its magnitude with batch norm folded in, or by that times the root mean square of its input (Sun et
-al., "Wanda", 2023), since a small weight on a large input matters as well.
+The importance of a weight is its magnitude with batch norm folded in. Optionally it is multiplied by the root mean
+square of the weight's input (Sun et al., "Wanda", 2023), because a small weight on a large input matters too.
 """
 
 from __future__ import annotations
@@ -18,17 +19,17 @@ import torch
 from torch import nn
 
 OF, KEPT = 4, 2
-"""Weights of a group of the 2:4 pattern, and how many of them are not zero."""
+"""Weights in a group of the 2:4 pattern, and maximum number of nonzero weights in it."""
 
 SPARSE_MIN = 0.05
-"""Share of zeros from which a weight counts as sparse: a dense one in fp16 has a few zeros too."""
+"""Minimum fraction of zeros in a sparse weight; a dense weight in fp16 has a few zeros too."""
 
 Masks = dict[str, torch.Tensor]
-"""By convolution: which of its weights are kept."""
+"""For each convolution, the mask of the weights that are kept."""
 
 
 def two_of_four(scores: torch.Tensor) -> torch.Tensor:
-    """The mask of a weight with these scores (out, in, height, width); raises ValueError unless 4 divides `in`."""
+    """The 2:4 mask of a weight with these scores (out, in, height, width). Raises ValueError unless 4 divides `in`."""
     if scores.shape[1] % OF:
         raise ValueError(f"{scores.shape[1]} input channels: not a multiple of {OF}")
     grouped = _grouped(scores)
@@ -38,7 +39,7 @@ def two_of_four(scores: torch.Tensor) -> torch.Tensor:
 
 
 def is_two_of_four(weight: torch.Tensor) -> bool:
-    """Whether at most two of each four weights are not zero."""
+    """Whether at most two of every four weights are nonzero."""
     return weight.shape[1] % OF == 0 and bool(((_grouped(weight) != 0).sum(dim=-1) <= KEPT).all())
 
 
@@ -52,7 +53,7 @@ def largest(scores: Mapping[str, torch.Tensor], share: float) -> Masks:
 
 
 def sparse_layers(model: Any) -> list[str]:
-    """Convolutions outside the head that the patterns fit: not depthwise, with a multiple of four input channels."""
+    """Convolutions that can be sparse: outside the head, not depthwise, with a multiple of four input channels."""
     head = f"model.{len(model.model) - 1}."
     return [
         name
@@ -65,7 +66,7 @@ def sparse_layers(model: Any) -> list[str]:
 
 
 def input_scales(model: nn.Module, layers: Iterable[str], run: Callable[[], Any]) -> dict[str, torch.Tensor]:
-    """Root mean square of each input channel of the convolutions `layers`, over what `run` passes through `model`."""
+    """Root mean square of each input channel of the convolutions `layers`, over the inputs that `run` passes."""
     sums: dict[str, torch.Tensor] = {}
     calls: dict[str, int] = {}
 
@@ -87,7 +88,7 @@ def input_scales(model: nn.Module, layers: Iterable[str], run: Callable[[], Any]
 def weight_scores(
     model: nn.Module, layers: Iterable[str], inputs: Mapping[str, torch.Tensor] | None = None
 ) -> dict[str, torch.Tensor]:
-    """Scores of the weights of the convolutions `layers`; `inputs` are those of `input_scales`."""
+    """Importance of the weights of the convolutions `layers`; `inputs` is the result of `input_scales`, if used."""
     scores = {}
     for name in layers:
         conv = model.get_submodule(name)
@@ -105,7 +106,7 @@ def weight_scores(
 
 
 def apply(model: nn.Module, masks: Mapping[str, torch.Tensor]) -> None:
-    """Set all other weights to zero, in place."""
+    """Set all weights outside `masks` to zero, in place."""
     with torch.no_grad():
         for name, mask in masks.items():
             weight = model.get_submodule(name).weight
@@ -114,13 +115,13 @@ def apply(model: nn.Module, masks: Mapping[str, torch.Tensor]) -> None:
 
 
 def masks_of(model: nn.Module) -> Masks:
-    """The masks of the convolutions that are sparse: which of their weights are not zero."""
+    """The masks of the nonzero weights of all sparse convolutions."""
     found = {name: one.weight.detach() != 0 for name, one in model.named_modules() if isinstance(one, nn.Conv2d)}
     return {name: mask for name, mask in found.items() if float((~mask).float().mean()) >= SPARSE_MIN}
 
 
 def hold_zeros(model: nn.Module, optimizer: torch.optim.Optimizer) -> Masks:
-    """Make each step of `optimizer` end with the weights zero that are zero now; returns the masks."""
+    """Keep the present zeros: each step of `optimizer` sets these weights to zero again. Returns the masks."""
     masks = masks_of(model)
     optimizer.register_step_post_hook(lambda *_: apply(model, masks))
     return masks

@@ -1,1 +1,1 @@
-"""GPU path of perception: one CUDA graph per frame for all cameras. Imported only where torch is installed."""
+"""GPU path of perception: one CUDA graph per frame for all cameras. Needs torch."""

@@ -22,7 +22,7 @@ LAST = torch.channels_last
 
 
 def use_own_convolutions(model: Any) -> None:
-    """Replace the blocks of the fused `model` in place; a block that the kernels cannot do keeps torch's forward."""
+    """Replace the blocks of the fused `model` in place; blocks that the kernels do not support are not changed."""
     first = model.model[0]
     if is_first_layer(first):
         first.forward = first_layer_forward(first)
@@ -36,7 +36,7 @@ def use_own_convolutions(model: Any) -> None:
 
 
 def conv_forward(module: Any) -> Forward | None:
-    """The forward of a module that is one convolution, run by the project's kernels; None where they do not fit."""
+    """The forward of a module that is one convolution, with the project's kernels; None if they do not support it."""
     if isinstance(module, torch.nn.Conv2d) and fits(module):
         return plain_conv_forward(module)
     if has_fitting_conv(module):
@@ -119,7 +119,7 @@ def plain_conv_forward(layer: torch.nn.Conv2d) -> Forward:
 
 
 def conv_act_forward(module: Any) -> Forward:
-    """The forward of a convolution with activation; it also takes a residual, and `more` channels to concatenate."""
+    """The forward of a convolution with activation; optionally adds a residual, and reads `more` channels as well."""
     weight, bias, stride = module.conv.weight, module.conv.bias, module.conv.stride[0]
     is_silu = isinstance(module.act, torch.nn.SiLU)
 
@@ -130,7 +130,7 @@ def conv_act_forward(module: Any) -> Forward:
 
 
 def bottleneck_forward(block: Any) -> Forward | None:
-    """Bottleneck: two convolutions, their result added to the input. None where it has no residual or does not fit."""
+    """Bottleneck: two convolutions with a residual. None if it has no residual or is not supported."""
     if not block.add or not has_fitting_conv(block.cv2):
         return None
     return lambda x: block.cv2.forward(block.cv1(x), residual=x)
@@ -211,7 +211,7 @@ BLOCKS: dict[str, Callable[[Any], Forward | None]] = {
 def skip_concatenation(layers: Any) -> None:
     """Skip the concatenation before a C3k2 block: the block gets both tensors and its first convolution joins them.
 
-    Where the first tensor comes from a 2x nearest-neighbour upsampling, that step is skipped too.
+    If the first tensor comes from a 2x nearest-neighbour upsampling, that step is skipped too.
     """
     for number in range(1, len(layers) - 1):
         before, layer, after = layers[number - 1 : number + 2]

@@ -1,4 +1,4 @@
-"""Runs lane paint and object detection of all cameras as one CUDA graph; results are in the CPU path's types."""
+"""Runs lane paint and object detection of all cameras as one CUDA graph; results have the types of the CPU path."""
 
 from __future__ import annotations
 
@@ -24,10 +24,12 @@ from perception.lanes.segmentation import Columns, PaintMask
 from perception.on_gpu.paint import PaintSteps, fits
 
 SCORE_MIN = float(np.nextafter(np.float32(CONFIDENCE_MIN), np.float32(0.0)))
-"""The kernel keeps scores above its limit, the CPU path scores not below `CONFIDENCE_MIN`: one float32 step lower."""
+"""Limit for the kernel: the largest float32 below `CONFIDENCE_MIN`.
+
+The kernel keeps scores above its limit, the CPU path keeps scores of at least `CONFIDENCE_MIN`."""
 
 PAINT_RESULTS, ROWS_RESULTS = 6, 4
-"""Number of result tensors of the lane paint, and of each batch."""
+"""Numbers of result tensors of the lane paint, and of each batch of cameras."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,26 +51,29 @@ class GpuFrame:
     network, and computes the lane paint of the first camera in parallel.
 
     Order of use: call `begin` with each picture of a frame as soon as it arrives, from any thread; the graph starts
-    when every camera has a new picture. Then call `detect_paint` and `detect`, which wait for the results. A picture
-    that was not begun, or whose frame is not complete, starts the graph when it is first asked about; the other
-    cameras' results then belong to their previous pictures and must not be asked for. Pictures are recognised by the
-    identity of their arrays: each picture needs its own array, unchanged until its results were fetched.
+    when every camera has a new picture. Then call `detect_paint` and `detect`, which wait for the results. If `begin`
+    was not called for a picture, or its frame is not complete, the first request for its results starts the graph. Then
+    the results of the other cameras belong to their previous pictures and must not be requested.
 
-    Raises ValueError for pictures of other cameras. Paint and line segments equal the CPU path's to the bit. Boxes and
-    scores are those of the network in half precision; docs/cuda.md gives their error. The lane steps after Canny run
-    on the CPU. All lane steps do for a camera whose picture size `paint.fits` refuses.
+    Pictures are recognised by the identity of their arrays: each picture needs its own array, which must not change
+    until its results have been fetched. Raises ValueError for pictures of other cameras.
+
+    Paint and line segments are bit-equal to those of the CPU path. Boxes and scores are those of the network in half
+    precision; docs/cuda.md gives their error. The lane steps after Canny run on the CPU; for a camera whose picture
+    size is not supported (`paint.fits`), all lane steps run on the CPU.
     """
 
     def __init__(
         self, cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork], device: str = "cuda"
     ) -> None:
-        """`cameras` have distinct names; the first one's pictures show the lanes. `networks` are by camera name.
+        """`cameras` have distinct names; lanes are detected in the pictures of the first one.
 
-        Cameras that share a network form one batch. A camera without a network has no `detect`.
+        `networks` are given by camera name. Cameras that share a network form one batch. `detect` cannot be called for
+        a camera without a network. Raises ValueError if no camera is given or two have the same name.
         """
         self._cameras = {camera.name: camera for camera in cameras}
         if not cameras or len(self._cameras) < len(cameras):
-            raise ValueError(f"cameras {[camera.name for camera in cameras]}: expected are one or more, named apart")
+            raise ValueError(f"cameras {[camera.name for camera in cameras]}: expected one or more with distinct names")
         self._numbers = {camera.name: number for number, camera in enumerate(cameras)}
         self._networks = {name: networks[name] for name in self._cameras if name in networks}
         self._detectors = {name: Detector(network) for name, network in self._networks.items()}
@@ -94,9 +99,9 @@ class GpuFrame:
                 self._start()
 
     def detect_paint(self, image: CameraImage, view: RoadView, columns: Columns) -> Paint:
-        """The result of `detect_paint_on_cpu` for the first camera; the next frame overwrites the arrays.
+        """The same result as `detect_paint_on_cpu`, for the first camera; the next frame overwrites the arrays.
 
-        Other cameras, and sizes that `paint.fits` refuses, are computed on the CPU.
+        For other cameras, and for picture sizes that `paint.fits` does not support, it is computed on the CPU.
         """
         if self._paint is None or self._numbers.get(image.camera.name) != 0:
             return detect_paint_on_cpu(image, view, columns)
@@ -105,7 +110,7 @@ class GpuFrame:
         return mask, segments_of(edges)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
-        """What `Detector.detect` gives. Raises ValueError for a camera without a network."""
+        """The same result as `Detector.detect`. Raises ValueError for a camera without a network."""
         name = image.camera.name
         results = self._look(image)
         if name not in self._detectors:
@@ -147,7 +152,7 @@ class GpuFrame:
         self._new.clear()
 
     def _program(self, *pictures: torch.Tensor) -> list[torch.Tensor]:
-        """The graph's content: paint and each batch run in parallel with the first batch; results in batch order."""
+        """The operations of the graph: paint and all batches run in parallel; the results are in batch order."""
         paint, *others = self._branches or [Branch()]
         parts: list[Sequence[torch.Tensor]] = []
         with paint.beside():
@@ -163,7 +168,7 @@ class GpuFrame:
     def _detected(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Boxes, scores, labels and counts of a batch.
 
-        The pictures are fitted as by `detector.letterbox`: never enlarged, in the top left corner, grey beside them.
+        The pictures are fitted like `detector.letterbox` does: never enlarged, in the top left corner, grey beside it.
         """
         network, (width, height) = batch.network, batch.network.size_px
         own = [pictures[number] for number in batch.cameras]
@@ -184,7 +189,7 @@ def rows_of(results: Sequence[NDArray[Any]], picture: int) -> NDArray[np.float32
 
 
 def _batches(cameras: Sequence[CameraModel], networks: Mapping[str, TorchNetwork]) -> list[_Batch]:
-    """Groups cameras that share a network and the size to which their pictures are scaled."""
+    """Group the cameras by their network and the size to which their pictures are scaled."""
     together: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for number, camera in enumerate(cameras):
         if camera.name in networks:

@@ -1,8 +1,8 @@
-"""Makes ultralytics' YOLO26 faster on single pictures, for which a GPU spends its time on many small kernels in a row.
+"""Makes ultralytics' YOLO26 faster on single pictures, whose inference on a GPU is a sequence of many small kernels.
 
-`optimize_yolo` changes a model in place: convolutions run in the project's kernels (on older GPUs torch's convolutions,
-with bias, SiLU and residual in one kernel), and the branches of the head run in parallel. docs/cuda.md gives the gain
-of each step.
+`optimize_yolo` changes a model in place: convolutions run in the project's kernels, and the branches of the head run in
+parallel. On older GPUs torch's convolutions are kept, with bias, SiLU and residual in one kernel. docs/cuda.md gives
+the gain of each step.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from perception.on_gpu.convolutions import is_first_layer, use_own_convolutions
 
 
 def optimize_yolo(model: Any) -> bool:
-    """Change a fused `model` with a one-to-one head, in half precision on a GPU, in place; it gives the same rows.
+    """Speed up a fused `model` with a one-to-one head, in half precision on a GPU, in place; its rows do not change.
 
-    Rows that score no more than the head's `score_min`, which may be set at any time, are left out. Returns whether the
-    model also takes `preprocess`'s packed pictures.
+    Rows with a score of at most the head's attribute `score_min`, which may be set at any time, are left out. Returns
+    whether the model also accepts the packed pictures of `cuda_ops.preprocess`.
     """
     model.to(memory_format=torch.channels_last)
     fuse_bias_silu(model)
@@ -67,9 +67,9 @@ def fuse_residual(model: Any) -> None:
 
 
 def optimize_head(head: Any) -> None:
-    """Run each level's box and score branches on streams of their own, since one alone fills little of a GPU.
+    """Run the box and score branches of each level in parallel streams, because one branch uses little of a GPU.
 
-    One kernel then makes rows of the best boxes above `head.score_min`.
+    Then one kernel makes the rows of the best boxes above `head.score_min`.
     """
     branches = [(Branch(), Branch()) for _ in range(head.nl)]
     strides = [float(stride) for stride in head.stride]

@@ -1,4 +1,4 @@
-"""Lane paint segmentation and Canny edges on torch tensors, bit-equal to `perception.lanes.segmentation`'s CPU path."""
+"""Lane paint segmentation and Canny edges on torch tensors, bit-equal to `perception.lanes.segmentation` on the CPU."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ Tensors = tuple[torch.Tensor, ...]
 
 
 class PaintSteps:
-    """Computes the lane paint of a picture (H, W, 3 or 4) uint8 BGR(A); the results hold what a `PaintMask` needs.
+    """Computes the lane paint of a picture (H, W, 3 or 4) uint8 BGR(A), for a `PaintMask`.
 
     Returns white and yellow paint (rows, width) bool, contrast uint8, Lab (rows, width, 3) uint8, the lane's lightness
     (rows,) float64, and the Canny edges of the contrast, uint8, from which line segments are found.
 
-    Lab comes from a table of OpenCV's own answers for each of the 2^24 colours (64 MB on the device), so that it equals
-    OpenCV's exactly.
+    Lab is read from a table of OpenCV's results for each of the 2^24 colours (64 MB on the device), so that it equals
+    OpenCV's Lab exactly.
     """
 
     def __init__(self, camera: CameraModel, view: RoadView, device: str) -> None:
@@ -46,7 +46,7 @@ class PaintSteps:
             torch.from_numpy(side).to(device) for side in sides
         )
         self._lab = torch.from_numpy(_lab_of_every_colour()).to(device)
-        # A tensor, since torch multiplies by the reciprocal of a Python number, which can differ in the last bit.
+        # A tensor: torch divides by a Python number by multiplying with its reciprocal, which can change the last bit.
         self._divisors = torch.tensor([DAYLIGHT, 2.0**0.5, 2.0**0.5], dtype=torch.float64, device=device)
 
     def __call__(self, picture: torch.Tensor) -> Tensors:
@@ -89,13 +89,13 @@ class PaintSteps:
 
 
 def fits(camera: CameraModel, view: RoadView) -> bool:
-    """Whether the working picture has the camera's size or half of it each way; other sizes are left to OpenCV."""
+    """Whether the working picture has the size of the camera's picture or half of it; OpenCV handles other sizes."""
     sizes = {(view.camera.width_px * k, view.camera.height_px * k) for k in (1, 2)}
     return (camera.width_px, camera.height_px) in sizes
 
 
 def _median(values: torch.Tensor) -> torch.Tensor:
-    """Median of each row, (n, m) -> (n,) float64; the mean of the two middle values where m is even."""
+    """Median of each row, (n, m) -> (n,) float64; if m is even, the mean of the two middle values."""
     ordered, count = values.sort(dim=1).values, values.shape[1]
     return (ordered[:, (count - 1) // 2] + ordered[:, count // 2]).double() / 2.0
 
@@ -107,7 +107,7 @@ def _without_specks(paint: torch.Tensor) -> torch.Tensor:
 
 @cache
 def _lab_of_every_colour() -> NDArray[np.int32]:
-    """Table (2^24,) int32 of Lab: L, a, b in the three low bytes, indexed by b << 16 | g << 8 | r."""
+    """Lab of every colour: table (2^24,) int32 with L, a, b in the low three bytes, indexed by b << 16 | g << 8 | r."""
     out = np.zeros((256, 256, 256, 4), np.uint8)
     plane = np.zeros((256, 256, 3), np.uint8)
     plane[..., 1], plane[..., 2] = np.arange(256)[:, None], np.arange(256)[None, :]

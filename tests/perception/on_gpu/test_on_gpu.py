@@ -177,7 +177,7 @@ def test_a_frame_that_lacks_a_picture_is_looked_at_when_asked(device: str) -> No
             np.testing.assert_array_equal(ours, theirs)
     with pytest.raises(ValueError, match="captured for"):
         frame.begin("left", street(WIDE).bgr)
-    with pytest.raises(ValueError, match="named apart"):
+    with pytest.raises(ValueError, match="distinct names"):
         GpuFrame([WIDE, COMPACT_RIG], {}, device)
 
 
