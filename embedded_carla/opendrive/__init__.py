@@ -16,7 +16,7 @@ __all__ = ["RoadNetwork", "parse"]
 
 
 def parse(text: str, name: str) -> RoadNetwork:
-    """The road network of an OpenDRIVE text. Raises MapError in one line: truncated, not XML, no drivable lane...
+    """The road network of an OpenDRIVE text. Raises MapError, one line, if it is not XML or not a usable map.
 
     If the text needs no repair, `RoadNetwork.xodr_text` is the text itself, so that clients get the file byte for byte.
     """
@@ -39,7 +39,7 @@ def parse(text: str, name: str) -> RoadNetwork:
 
 
 def _drop_namespaces(root: Any) -> None:
-    """Strip the namespace from tag names, as the wheel reads files that declare one."""
+    """Strip namespaces from tag names: the wheel reads a file with a default namespace like any other."""
     for element in root.iter("{*}*"):
         element.tag = etree.QName(element).localname
     etree.cleanup_namespaces(root)

@@ -1,7 +1,7 @@
-"""Refuses maps that cannot be used, and repairs what `carla.Map` crashes on.
+"""Refuses maps that cannot be used, and repairs errors on which `carla.Map` crashes.
 
-A repair changes only what the wheel's parser cannot read. Slivers that it can read stay as they are, because their lane
-links, lane offsets and junction connections belong together.
+A repair changes only what the wheel's parser cannot read. Very short lane sections that it can read are not changed,
+because lane links, lane offsets and junction connections refer to them.
 """
 
 from __future__ import annotations
@@ -26,10 +26,7 @@ MOST_ROAD_M, FARTHEST_M, WIDEST_LANE_M = 3.0e6, 1.0e6, 1000.0
 
 
 def repair(root: Element, name: str) -> list[str]:
-    """Repair the tree in place; returns what was repaired, one line each.
-
-    Raises MapError for what cannot be repaired.
-    """
+    """Repair the tree in place; returns one line for each repair. Raises MapError if it cannot be repaired."""
     if root.tag != "OpenDRIVE":
         raise MapError(f"map {name}: the root element is <{root.tag}>, not <OpenDRIVE>")
     try:
@@ -53,7 +50,7 @@ def repair(root: Element, name: str) -> list[str]:
 
 
 def _mend_junction(road: Element, said: list[str]) -> None:
-    """Set a missing `junction` attribute to -1: the wheel would take the road for a part of junction 0."""
+    """Set a missing `junction` attribute to -1: the wheel would count the road as a part of junction 0."""
     if road.get("junction") is None:
         road.set("junction", "-1")
         said.append(f"road {road.get('id')}: no junction given, -1 (none) assumed")

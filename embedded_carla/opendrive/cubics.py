@@ -12,11 +12,11 @@ Float = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Cubics:
-    """Piecewise cubic: value(s) = a + b ds + c ds^2 + d ds^3.
+    """A piecewise cubic profile: value(s) = a + b ds + c ds^2 + d ds^3.
 
-    ds = s - start of the last piece that starts at or before s. `start` (n,) ascending, `coefficients` (n, 4) as a, b,
-    c, d. A profile without pieces is zero everywhere. Before the first piece the first piece is continued, as CARLA
-    does.
+    ds is s minus the start of the last piece that starts at or before s. `start` (n,) is ascending; `coefficients`
+    (n, 4) are a, b, c, d. A profile without pieces is zero everywhere. The first piece also applies before its start,
+    as in CARLA.
     """
 
     start: Float
@@ -51,7 +51,7 @@ ZERO = Cubics(np.zeros(0), np.zeros((0, 4)))
 
 
 def cubics(rows: list[tuple[float, float, float, float, float]]) -> Cubics:
-    """Build a profile from rows (start, a, b, c, d); of rows with the same start the last one counts."""
+    """Build a profile from rows (start, a, b, c, d); if several rows have the same start, the last one is used."""
     if not rows:
         return ZERO
     latest = {row[0]: row for row in rows}

@@ -1,4 +1,4 @@
-"""Refuses roads that reach too far: their surface would take hours and all memory to build."""
+"""Refuses roads that are too large: building their surface would take hours and all memory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEFORE_M = 1e-3  # distance before a profile's end at which it is sampled
 
 
 def refuse_extent(network: RoadNetwork) -> None:
-    """Raise MapError naming the road that reaches too far, or the size of a map that is too large."""
+    """Raise MapError if a road or the map is too large; it names the road, or the map's size."""
     corners = []
     for road in network.roads.values():
         with np.errstate(all="ignore"):  # non-finite values are refused below

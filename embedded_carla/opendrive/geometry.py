@@ -34,7 +34,7 @@ class Piece:
     parameters: tuple[float, ...] = ()
 
     def local(self, ds: Float) -> tuple[Float, Float, Float]:
-        """Position along (u) and across (v) the start pose's heading, and turn (rad), after `ds` metres."""
+        """(u, v, turn) after `ds` metres: position along and across the start heading, m, and turned angle, rad."""
         if self.kind == ARC:
             return _arc(ds, self.parameters[0])
         if self.kind == SPIRAL:
@@ -76,7 +76,7 @@ def _spiral(ds: Float, curvature: float, rate: float) -> tuple[Float, Float, Flo
 def _polynomial(
     ds: Float, u: tuple[float, ...], v: tuple[float, ...], p_max: float, length_m: float
 ) -> tuple[Float, Float, Float]:
-    """Evaluate (u(p), v(p)) at arc lengths `ds`: s is measured along the curve, so p(s) comes from a table."""
+    """Evaluate (u(p), v(p)) at arc lengths `ds`; the parameter p at an arc length is read from a table."""
     count = int(np.clip(length_m / _TABLE_STEP_M, 64, 4096)) + 1
     p = np.linspace(0.0, p_max, count, dtype=np.float64)
     speed = np.hypot(_derivative(u, p), _derivative(v, p))

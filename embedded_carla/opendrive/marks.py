@@ -7,7 +7,7 @@ from typing import Any
 
 from embedded_carla.opendrive.network import MarkLine, RoadMark
 
-# Used where the file gives a type and no <line>: US practice, as CARLA's own towns are painted.
+# Used if the file gives a type without <line>: US practice, like the paint of CARLA's own towns.
 DASH_M, GAP_M = 3.0, 4.5
 STANDARD_WIDTH_M, BOLD_WIDTH_M = 0.12, 0.25
 

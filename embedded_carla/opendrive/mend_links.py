@@ -38,9 +38,9 @@ def mend_lane_links(road: Element, said: list[str]) -> None:
 
 
 def mend_neighbour_links(root: Element, said: list[str]) -> None:
-    """Remove lane links to missing lanes of the road before or after, and lane links where no such road is given.
+    """Remove lane links to missing lanes of the road before or after, and all lane links if there is no such road.
 
-    The wheel takes a road that is not given for road 0.
+    The wheel would use road 0 instead of a missing road.
     """
     roads = {road.get("id"): road for road in root.iterfind("road")}
     for road in roads.values():

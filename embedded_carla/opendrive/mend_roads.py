@@ -13,17 +13,19 @@ Element = Any
 SLIVER_M = 1e-3
 """Length given to a lane section of zero length at a road's start or end."""
 MOST_START_M = 0.1
-"""A road that is undefined from s = 0 up to here is repaired; one that begins later is refused."""
+"""Longest undefined part at the start of a road that is repaired, m; a road that begins later is refused."""
 
 MOST_FRESNEL = 3.0e4
-"""Beyond an argument of 36,974 the Fresnel integrals of the wheel are constant, so that a spiral ends metres away."""
+"""Largest argument of the Fresnel integrals for which a spiral is kept.
+
+The wheel's integrals are constant above 36,974, and a spiral would end metres from its true end."""
 
 
 def mend_spirals(road: Element, said: list[str]) -> None:
-    """Replace spirals of almost constant curvature, where the wheel computes NaN or a position metres away.
+    """Replace spirals of almost constant curvature, for which the wheel computes NaN or a wrong position.
 
-    The arc or line with the mean curvature leaves the spiral by at most curvature^2 length^3 / 1.7e10: 5 um for 200 m
-    with a radius of 10 m.
+    The arc or line with the mean curvature deviates from the spiral by at most curvature^2 length^3 / 1.7e10: 5 um for
+    200 m with a radius of 10 m.
     """
     for piece in road.findall("planView/geometry"):
         spiral = piece.find("spiral")
@@ -84,7 +86,7 @@ def mend_profiles(road: Element, said: list[str]) -> None:
 def _mend_profile(
     road: Element, records: list[Element], key: str, said: list[str], before: float | None = None
 ) -> None:  # fmt: skip
-    """Insert a constant before the first record: `before`, or the value with which that record begins."""
+    """Insert a constant before the first record: `before`, or the value at the start of that record."""
     if not records:
         return
     first = min(records, key=lambda record: number(record, key, 0.0))
@@ -100,7 +102,10 @@ def _mend_profile(
 
 
 def mend_sections(road: Element, said: list[str]) -> None:
-    """Sort the lane sections, start them at s = 0 and leave none without a length. Raises ValueError if that fails."""
+    """Sort the lane sections, start the first at s = 0, and remove or lengthen those of zero length.
+
+    Raises ValueError if that fails.
+    """
     lanes, length = road.find("lanes"), number(road, "length")
     sections = lanes.findall("laneSection")
     ordered = sorted(sections, key=lambda section: number(section, "s"))
@@ -126,7 +131,7 @@ def _mend_first_start(road: Element, first: Element, said: list[str]) -> None:
 def _mend_first_length(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
     """Give a first section of zero length a length, because roads and junctions are linked to its lanes.
 
-    One that leads nowhere is merged with the next: with a length, its lanes would be ways without an end.
+    A section without links to the next is merged with it instead: with a length, its lanes would be dead ends.
     """
     if len(ordered) < 2 or number(ordered[1], "s") > COINCIDENT_M:
         return
@@ -137,7 +142,7 @@ def _mend_first_length(road: Element, ordered: list[Element], length: float, sai
 
 
 def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) -> None:
-    """Keep only the last of several sections at one s; links through the removed sections reach across them."""
+    """Keep only the last of several sections with the same s; links through removed sections are joined."""
     for i in range(len(ordered) - 2, -1, -1):
         if number(ordered[i + 1], "s") - number(ordered[i], "s") > COINCIDENT_M:
             continue
@@ -152,7 +157,7 @@ def _merge_coincident(road: Element, ordered: list[Element], said: list[str]) ->
 def _mend_last(road: Element, ordered: list[Element], length: float, said: list[str]) -> None:
     """Give a last section of zero length a length, because roads and junctions are linked to its lanes.
 
-    One that no lane leads to is removed: with a length, its lanes would be ways without an end.
+    A section without links from the one before is removed instead: with a length, its lanes would be dead ends.
     """
     last = ordered[-1]
     start = number(last, "s")

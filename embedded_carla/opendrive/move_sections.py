@@ -13,13 +13,13 @@ from embedded_carla.opendrive.read import number
 Element = Any
 
 COINCIDENT_M = 1e-9
-"""The wheel's parser cannot tell lane sections apart whose starts are closer together than this."""
+"""Minimum distance between the starts of two lane sections that the wheel's parser can distinguish, m."""
 
 
 def move_section(road: Element, before: Element, section: Element, s: float) -> None:
     """Move a lane section, which follows `before`, to `s`.
 
-    The lane offset that begins with it moves along, unless lanes would then jump sideways further than without it.
+    The lane offset that begins with the section is moved too, unless this makes the sideways jump of lanes larger.
     """
     start = number(section, "s")
     section.set("s", repr(s))
@@ -43,7 +43,7 @@ def _furthest(shifts_m: list[float], offset_m: float) -> float:
 
 
 def _shifts_m(before: Element, section: Element) -> list[float]:
-    """How far the centres of linked lanes shift to the left from `before` to `section`, with equal lane offsets."""
+    """The shift of each linked lane's centre to the left, from `before` to `section`, with equal lane offsets, m."""
     old, new = _centres_m(before, number(section, "s") - number(before, "s")), _centres_m(section, 0.0)
     links = {lane_id: lane.find("link/successor") for lane_id, lane in lanes_of(before).items()}
     return [
@@ -54,7 +54,7 @@ def _shifts_m(before: Element, section: Element) -> list[float]:
 
 
 def _centres_m(section: Element, ds_m: float) -> dict[str, float]:
-    """Lateral positions of the lanes' centres, left positive, by lane id, `ds_m` behind the start of the section."""
+    """Lateral position of each lane's centre by lane id, left positive, `ds_m` after the start of the section."""
     centres: dict[str, float] = {}
     for side, sign in (("left", 1.0), ("right", -1.0)):
         edge_m = 0.0
@@ -66,7 +66,7 @@ def _centres_m(section: Element, ds_m: float) -> dict[str, float]:
 
 
 def _value(records: list[Element], key: str, at_m: float) -> float:
-    """The profile that these records describe, at one place; 0 without records."""
+    """Value at `at_m` of the profile that these records describe; 0 without records."""
     return float(cubics([_row(record, key) for record in records])(np.array(at_m)))
 
 

@@ -85,7 +85,7 @@ class Validity:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A light or sign at (s, t) of a road; `orientation` "+", "-" or "none" is the traffic direction that it is for."""
+    """A light or sign at (s, t) of a road; `orientation` "+", "-" or "none" is the direction of its traffic."""
 
     signal_id: str
     road: int
@@ -214,7 +214,7 @@ class Connection:
 
 @dataclass(frozen=True, slots=True)
 class Junction:
-    """A junction; `controllers` are in the order in which they take turns."""
+    """A junction; `controllers` are in the order in which they become active."""
 
     junction_id: int
     connections: tuple[Connection, ...]

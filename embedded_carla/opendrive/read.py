@@ -31,15 +31,15 @@ from embedded_carla.opendrive.network import (
 Element = Any  # lxml ships no types
 
 KMH = {"km/h": 1.0, "kph": 1.0, "mph": 1.609344, "m/s": 3.6, "": 3.6}
-# Limits where a road's <type> names no speed: those of CARLA's towns for a street, a country road and a motorway.
+# Limits for a road whose <type> has no speed: those of CARLA's towns for a street, a country road and a motorway.
 DEFAULT_SPEED_KMH = {"town": 30.0, "rural": 90.0, "motorway": 120.0, "lowSpeed": 20.0, "pedestrian": 10.0}
 NO_TYPE_SPEED_KMH = 30.0
 
 SHORTEST_PIECE_M = 1e-6
-"""Geometry up to this length is left out of the reference line. Clients still get it."""
+"""Geometry up to this length, m, is left out of the reference line; it stays in the text for clients."""
 
 DEFAULT_GEO_DEG = (42.0, 2.0)
-"""Latitude and longitude that the wheel assumes if it cannot read the header's."""
+"""Latitude and longitude of the origin that the wheel assumes if it cannot read those in the header."""
 
 
 def number(element: Element, key: str, default: float | None = None) -> float:
@@ -59,7 +59,7 @@ def number(element: Element, key: str, default: float | None = None) -> float:
 
 
 def integer(element: Element, key: str) -> int:
-    """An integer attribute. Raises ValueError as `number` does."""
+    """An integer attribute. Raises ValueError if it is missing or not an integer."""
     value = number(element, key)
     if value != int(value):
         raise ValueError(f"<{element.tag}> in line {element.sourceline}: {key}={element.get(key)!r} is no integer")
@@ -130,7 +130,7 @@ def _piece(element: Element) -> Piece:
 
 
 def _plan_view(elements: Iterable[Element]) -> PlanView:
-    """The pieces in order of s, without those of zero length; if there are no others, the first one as a line."""
+    """The pieces in order of s, without pieces of zero length; if all have zero length, the first one as a line."""
     pieces = sorted(map(_piece, elements), key=lambda piece: piece.s_m)
     return PlanView(tuple(p for p in pieces if p.length_m > SHORTEST_PIECE_M) or (_as_line(pieces[0]),))
 

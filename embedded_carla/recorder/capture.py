@@ -73,7 +73,10 @@ def vehicle_lights(roster: Roster) -> RowArray:
 
 
 def wheels(episode: Episode, roster: Roster) -> bytes:
-    """The wheel packet: steering of the front wheels and rotation of all, degrees; Unreal's tyres rotate backwards."""
+    """The wheel packet: steering angles of the front wheels and rotations of all wheels, degrees.
+
+    A wheel that rolls forward has a negative rotation, as in Unreal.
+    """
     slots, two = roster.vehicle_slots, roster.two_wheeled
     steer = np.degrees(episode.fleet.steer_rad[slots])
     turn = -np.degrees(episode.fleet.wheel_phase_rad[slots])
@@ -91,7 +94,7 @@ def wheels(episode: Episode, roster: Roster) -> bytes:
 
 
 def bikers(episode: Episode, roster: Roster) -> RowArray:
-    """Speed, cm/s, of two-wheelers; the engine's fraction of its top speed is not simulated and is 0."""
+    """Speeds of two-wheelers, cm/s; the relative engine speed of the format is not simulated and is 0."""
     slots = roster.vehicle_slots[roster.two_wheeled]
     out = _blank(PacketId.BIKERS, len(slots))
     out["actor"] = roster.ids[roster.vehicle_rows[roster.two_wheeled]]
@@ -116,7 +119,7 @@ def parents(come: Sequence[ActorAdded], roster: Roster) -> RowArray:
 
 
 def collisions(episode: Episode, roster: Roster, first: int) -> RowArray:
-    """Each pair of actors that touched in the last tick, once, the vehicle before the walker, numbered from `first`."""
+    """The pairs of actors that touched in the last tick, numbered from `first`; a vehicle comes before a walker."""
     pairs = set()
     for hit in episode.hits:
         ends = [_end(hit.actor), (9, NO_ACTOR) if hit.other is None else _end(hit.other)]
@@ -131,7 +134,7 @@ def _end(actor: Actor) -> tuple[int, int]:
 
 
 def doors(roster: Roster, known: dict[int, int]) -> RowArray:
-    """Doors that opened or closed. `known` holds the door state of each vehicle and is updated."""
+    """The doors that opened or closed. `known` holds the door states of the vehicles and is updated."""
     rows = []
     for actor in roster.vehicles:
         changed = actor.doors ^ known.get(actor.actor_id, 0)
@@ -142,7 +145,7 @@ def doors(roster: Roster, known: dict[int, int]) -> RowArray:
 
 
 class LampWatch:
-    """Selects the street lamps to record: all at first, then those that change."""
+    """Selects the street lamps to record: all in the first frame, then those that changed."""
 
     def __init__(self) -> None:
         self._last: RowArray | None = None
@@ -190,7 +193,7 @@ def physics_controls(episode: Episode, here: Sequence[Actor]) -> tuple[PhysicsCo
 
 
 def _physics_control(episode: Episode, actor: Actor) -> PhysicsControl:
-    """Physics parameters of a vehicle, as `get_physics_control` answers them."""
+    """The physics parameters of a vehicle, as `get_physics_control` returns them."""
     v = physics_control.to_wire(episode.fleet.spec(actor.slot), episode.pose_of(actor), actor.physics_control)
     x, y, z = v[13]
     return PhysicsControl(

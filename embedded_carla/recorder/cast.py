@@ -21,9 +21,9 @@ from embedded_carla.world.episode import Episode
 from embedded_carla.world.ids import ActorIds
 
 MAX_ACTORS = 10_000
-"""Largest number of actors of a replay at a time."""
+"""Maximum number of actors that a replay has at the same time."""
 NEAR_M = 2.0
-"""Largest distance, m, from a recorded light or sign to the map's own: other versions of a map differ a little."""
+"""Maximum distance between a recorded light or sign and that of the map, m: versions of a map differ slightly."""
 
 _HELD_BY_PARENT_M = 30.0
 _REMEMBERED = 20_000
@@ -32,16 +32,16 @@ Identity = tuple[str, tuple[tuple[str, str], ...]]
 
 
 class Memory:
-    """Remembers which actor each id stood for, so that a recorded actor can have its id again.
+    """Remembers the identity of the actor behind each id, so that a recorded actor can get its old id again.
 
-    Clients cache an id's actor for ever, so an id is reused only for the same kind of actor with the same attributes.
+    Clients cache the actor of an id for ever, so an id is reused only for the same type with the same attributes.
     """
 
     def __init__(self) -> None:
         self._gone: OrderedDict[int, Identity] = OrderedDict()
 
     def note(self, actor: Actor) -> None:
-        """Remember an actor that may soon be gone."""
+        """Remember the identity of an actor."""
         self._gone[actor.actor_id] = identity(actor.description)
         self._gone.move_to_end(actor.actor_id)
         if len(self._gone) > _REMEMBERED:
@@ -58,11 +58,12 @@ def identity(description: ActorDescription) -> Identity:
 
 
 class Cast:
-    """Actors of the episode by their recorded ids.
+    """The actors of the episode that replay the recorded actors, by recorded id.
 
-    `free` are recorded ids of heroes that the replay does not move, `made` those of actors that a replay has created.
-    `earlier` maps recorded ids to actors from an earlier replay of the same file; `ours` are ids of all actors that
-    replays have created in this episode.
+    * `free`: recorded ids of heroes that the replay does not move.
+    * `made`: recorded ids of actors that a replay has created.
+    * `earlier`: actors from an earlier replay of the same file, by recorded id.
+    * `ours`: ids of all actors that replays have created in this episode.
     """
 
     def __init__(
@@ -77,8 +78,8 @@ class Cast:
         self._sensors = sensors
         self._ignore_hero = ignore_hero
         self._signs = [a for a in episode.actors if a.kind in (ActorKind.TRAFFIC_LIGHT, ActorKind.TRAFFIC_SIGN)]
-        self._physics: dict[int, bool] = {}  # of actors that existed before: whether their physics was on
-        self._places: dict[int, ActorAdded] = {}  # added in this frame; a parent may follow
+        self._physics: dict[int, bool] = {}  # for actors that existed before: whether physics was enabled
+        self._places: dict[int, ActorAdded] = {}  # actors added in this frame; their parents may follow
         self.actors: dict[int, Actor] = {}
         self.made: set[int] = set()
         self.free: set[int] = set()
@@ -89,7 +90,7 @@ class Cast:
         self._places.clear()
 
     def add(self, event: ActorAdded) -> None:
-        """Find or create the actor. Types that cannot be created are noted in `failed` with the reason."""
+        """Find or create the actor. A type that cannot be created is added to `failed`, with the reason."""
         if not all(math.isfinite(v) and abs(v) < 1e8 for v in (*event.location, *event.rotation)):
             raise RecordingError(f"actor {event.actor} has no finite place")
         actor = self._found(event)
@@ -112,8 +113,10 @@ class Cast:
             self._still(event.actor, actor)
 
     def _is_left_out(self, type_id: str) -> bool:
-        """Whether actors of this type are not created: sensors unless requested, walker controllers (they are the
-        client's), and signs that the map does not have."""
+        """Whether actors of this type are not created.
+
+        These are sensors unless requested, walker controllers (which clients run), and signs that the map lacks.
+        """
         if type_id.startswith("sensor."):
             return not self._sensors
         return type_id.startswith(("traffic.", "controller.")) or type_id == "spectator"
@@ -151,7 +154,7 @@ class Cast:
         return actor
 
     def _still(self, recorded: int, actor: Actor) -> None:
-        """Switch the actor's physics off: the recording moves it from now on."""
+        """Disable the actor's physics, because the recording moves it now."""
         if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
             body = self._episode.fleet if actor.kind is ActorKind.VEHICLE else self._episode.crowd
             if recorded not in self.made:
@@ -159,7 +162,7 @@ class Cast:
             body.physics[actor.slot] = False
 
     def had_physics(self, recorded: int) -> bool:
-        """Whether the actor's physics was on before the replay; True for an actor that the replay created."""
+        """Whether the actor's physics was enabled before the replay; True for an actor that the replay created."""
         return self._physics.get(recorded, True)
 
     def remove(self, recorded: int) -> None:
@@ -176,9 +179,9 @@ class Cast:
     def attach(self, child: int, parent: int) -> None:
         """Attach a recorded actor to its parent.
 
-        The recorded location of an attached actor is relative to the parent, but that of an actor of the first frame is
-        in the world frame. A location that is near the parent's, and nearer to it than to the origin, is taken to be a
-        world location.
+        The recorded location of an attached actor is relative to its parent, except in the first frame, where it is in
+        the world frame. A location counts as a world location if it is near the parent's location and nearer to it than
+        to the origin.
         """
         actor, carrier, event = self.actors.get(child), self.actors.get(parent), self._places.get(child)
         if actor is None or carrier is None or actor.parent is not None or event is None:
@@ -193,7 +196,7 @@ class Cast:
         self._episode.teleport(actor, place)
 
     def forget_dead(self) -> None:
-        """Drop actors that a client has destroyed meanwhile."""
+        """Drop actors that a client has destroyed since the last call."""
         dead = [recorded for recorded, actor in self.actors.items() if actor.row < 0]
         for recorded in dead:
             self._ours.discard(self.actors.pop(recorded).actor_id)

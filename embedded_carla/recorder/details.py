@@ -115,7 +115,7 @@ _DETAILS: dict[PacketId, tuple[str, Callable[[Row], str]]] = {
 
 
 def details(packet: Packet) -> Lines:
-    """Lines that are shown only with `show_all`; none for packets that CARLA does not show either."""
+    """The lines of a packet that are shown only with `show_all`; none for packets that CARLA never shows."""
     match packet:
         case Rows(kind, rows) if kind in _DETAILS:
             title, line = _DETAILS[kind]

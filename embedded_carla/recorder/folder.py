@@ -24,18 +24,18 @@ def default_folder() -> Path:
 
 
 class RecordingFolder:
-    """The one folder in which recordings are written and read.
+    """The folder in which all recordings are written and read.
 
-    CARLA takes a name with a folder as a path on the server's disk. Here no name leads out of `folder`: a path into it
-    is used as it is; of any other path only the last part is used. So clients that pass paths of their own find their
-    recordings again, and cannot read or damage any other file.
+    CARLA treats a name with a folder as a path on the server's disk. Here every name leads into `folder`: a path into
+    it is used unchanged, and of any other path only the last part is used. So clients that pass other paths find their
+    recordings again, and cannot read or damage other files.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.expanduser().absolute()
 
     def path(self, name: str) -> Path:
-        """The path of the file `name`, existing or not. Raises CommandError for a name that no recording can have."""
+        """The path of the file `name`, which need not exist. Raises CommandError if it is not a valid file name."""
         root = self.folder.resolve()
         asked = Path(name) if "\0" not in name else Path()
         if asked.is_absolute() and ".." not in asked.parts and (asked.is_relative_to(self.folder)):

@@ -47,7 +47,7 @@ _WHEEL = struct.Struct("<Bff")
 
 
 class RecordingError(EmbeddedCarlaError):
-    """A file is not a recording or is damaged; the message says where."""
+    """A file is not a recording, or is damaged; the message says where."""
 
 
 # ---------------------------------------------------------------- writing
@@ -60,7 +60,7 @@ def pack_text(text: str) -> bytes:
 
 
 def readable(text: str) -> str:
-    """`text` with bytes replaced that were not UTF-8 in the file; neither the wire nor a terminal accepts them."""
+    """`text` with replacements for bytes that were not UTF-8; the wire and terminals do not accept such bytes."""
     return text.encode("utf-8", "replace").decode()
 
 
@@ -71,7 +71,7 @@ def pack_header(header: Header) -> bytes:
 
 
 def pack(packet: Packet) -> bytes:
-    """The packet with its head."""
+    """The bytes of a packet, with its head."""
     number, payload = _payload(packet)
     return PACKET_HEAD.pack(number, len(payload)) + payload
 
@@ -155,7 +155,7 @@ class _Bytes:
         return layout.unpack_from(self._payload, start)
 
     def count(self, layout: struct.Struct, least_bytes: int) -> int:
-        """Read the number of items that follow; RecordingError if they cannot fit at `least_bytes` each."""
+        """Read the number of items that follow. Raises RecordingError if they cannot fit at `least_bytes` each."""
         number = int(self.take(layout)[0])
         if number * least_bytes > len(self._payload) - self._at:
             raise RecordingError(f"{self._what} counts {number} items and is too short for them")

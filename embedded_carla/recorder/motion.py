@@ -66,7 +66,7 @@ class Motion:
         self._group()
 
     def _find_velocities(self, here: Frame, gap_s: float) -> None:
-        """Use recorded velocities where the file has them, otherwise displacement to the next frame / `gap_s`."""
+        """Set the recorded velocities; without them, the displacement to the next frame divided by `gap_s`."""
         per_s = 1.0 / gap_s if gap_s > 0.0 else 0.0
         self._velocity: Float = self._change * per_s
         self._turn_rate: Float = np.zeros_like(self._turn)
@@ -98,8 +98,10 @@ class Motion:
         self._others = [(i, a) for i, a in seen if a.slot < 0 and a.parent is None]
 
     def place(self, share: float, speed: float, *, spectator: bool) -> None:
-        """Set all poses at fraction `share` of the way to the next frame; `speed`, the time factor, scales
-        velocities."""
+        """Set all poses at the fraction `share` of the way to the next frame.
+
+        `speed` is the time factor of the replay; it scales the velocities.
+        """
         location = self._now.location + share * self._change
         rotation = self._now.rotation_deg + share * self._turn
         for body, (index, slots, height) in (

@@ -1,8 +1,8 @@
 """The packets of a recording as typed values.
 
-CARLA's recorder format, version 1 (0.9.16's packets; Docs/ref_recorder_binary_file_format.md of CARLA and recordings
-made by CARLA servers). Lengths are centimetres and angles degrees, as in Unreal; rotations come as roll, pitch, yaw.
-Packets with fixed-size rows are numpy structured arrays, because they come each tick for each actor.
+The format is version 1 of CARLA's recorder, with the packets of 0.9.16 (source: Docs/ref_recorder_binary_file_format.md
+of CARLA, and recordings of CARLA servers). Lengths are in centimetres and angles in degrees, as in Unreal; rotations
+are roll, pitch, yaw. Packets with rows of fixed size are numpy structured arrays, since each tick has a row per actor.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PacketId(IntEnum):
     WHEELS = 22
     BIKERS = 23
     WEATHER = 24
-    """Exists in versions after 0.9.16 only: it is read, but neither written nor replayed."""
+    """Only in versions after 0.9.16; it is read, but not written or replayed."""
 
 
 class ActorType(IntEnum):
@@ -90,7 +90,7 @@ ROWS: dict[PacketId, np.dtype[np.void]] = {
     PacketId.BIKERS: np.dtype([("actor", "<u4"), ("speed", "<f4"), ("engine", "<f4")]),
     PacketId.WEATHER: np.dtype([("parameters", "<f4", (14,))]),
 }  # fmt: skip
-"""Row layouts of the packets that consist of a count (u16) and that many rows."""
+"""Row layout of each packet that consists of a count (u16) and this number of rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class Rows:
 
 @dataclass(frozen=True, slots=True)
 class ActorAdded:
-    """A new actor; `attributes` are (type number, name, value), with type numbers one less than the wire's.
+    """A new actor; `attributes` are (type number, name, value), where a type number is one less than on the wire.
 
     The location of an attached actor is relative to its parent, except for actors that existed when the recording
     began.

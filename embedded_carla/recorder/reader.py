@@ -11,11 +11,11 @@ from embedded_carla.recorder.format import PACKET_HEAD, RecordingError, unpack, 
 from embedded_carla.recorder.packets import FrameStart, Header, Packet, PacketId
 
 MAX_PACKET_BYTES = 8 << 20
-"""Largest packet; a thousand actors with all their attributes take 3 MiB."""
+"""Maximum size of a packet; a thousand actors with all their attributes take 3 MiB."""
 
 MAX_FRAME_BYTES = 32 << 20
 MAX_PACKETS = 20_000_000
-"""Largest number of packets of a file: 20 hours at 20 frames a second."""
+"""Maximum number of packets in a file: 20 hours at 20 frames a second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Frame:
     raw: tuple[tuple[int, bytes], ...]
 
     def packets(self, *wanted: PacketId) -> Iterator[Packet]:
-        """Packets with these ids (all packets without any), in the file's order. Raises RecordingError."""
+        """The packets with the ids `wanted`, or all if it is empty, in the file's order. Raises RecordingError."""
         for number, payload in self.raw:
             if not wanted or number in wanted:
                 try:
@@ -53,10 +53,9 @@ class _Pending:
 
 
 class RecordingReader:
-    """Reads a file once from start to end. Raises RecordingError, one line that names the file.
+    """Reads a file once, from start to end. Raises RecordingError, one line that names the file.
 
-    After the last frame, `is_cut` tells whether the file ends within a frame, for example because its server was
-    killed.
+    After the last frame, `is_cut` says whether the file ends within a frame, for example because its server was killed.
     """
 
     def __init__(self, path: Path) -> None:
@@ -111,7 +110,7 @@ class RecordingReader:
         self.is_cut = self.is_cut or pending is not None
 
     def extent(self) -> Extent:
-        """Extent of the whole file. The reader must be new, and cannot be read from afterwards."""
+        """The extent of the whole file. Only for a new reader; it is used up afterwards."""
         frames, total_s = 0, 0.0
         start: FrameStart | None = None
         for number, size in self._heads():

@@ -1,8 +1,8 @@
 """Plays a recording back into an episode.
 
 The first tick after `play` shows the requested start time; each further tick advances by its length times the time
-factor. So with the recording's own time steps, tick i of the replay shows frame i of the recording. Between frames
-poses are interpolated linearly. In the tick after the last frame, physics takes over again.
+factor. So with the recording's own time steps, tick i of the replay shows frame i of the recording. Poses are
+interpolated linearly between frames. From the tick after the last frame on, physics moves the actors again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MAX_TIME_FACTOR = 1000.0
 
 @dataclass(slots=True)
 class Options:
-    """Client settings for the current and future replays; CARLA's defaults."""
+    """Settings of the client for the current and future replays; the defaults are CARLA's."""
 
     time_factor: float = 1.0
     ignore_hero: bool = False
@@ -86,9 +86,9 @@ class Replayer:
         return self._play is not None
 
     def play(self, request: Request, episode: Episode) -> tuple[str, str]:
-        """Begin a replay. Returns CARLA's answer, and a line for the log ("" for none).
+        """Begin a replay. Returns (CARLA's answer, a line for the log or "").
 
-        Raises RecordingError; when the beginning of the file is damaged, the world is left unchanged.
+        Raises RecordingError. If the beginning of the file is damaged, the world is not changed.
         """
         self.stop(keep=False)
         with RecordingReader(request.path) as reader:

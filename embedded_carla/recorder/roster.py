@@ -26,10 +26,10 @@ _PLACED = (ActorKind.PROP, ActorKind.SPECTATOR, ActorKind.VEHICLE, ActorKind.WAL
 
 @dataclass(frozen=True, slots=True)
 class Roster:
-    """Actors and their rows; `ids` are those of the snapshot's records, in order, and rows are indices into them.
+    """Actors and their rows. `ids` are the ids of the snapshot's records, in order; rows are indices into `ids`.
 
-    `placed_rows` are the rows of actors whose poses are recorded each frame: CARLA leaves out sensors, lights and
-    signs.
+    `placed_rows` are the rows of actors whose poses are recorded in each frame: as in CARLA, all but sensors, lights
+    and signs.
     """
 
     ids: NDArray[np.uint32]
@@ -66,7 +66,7 @@ class Roster:
         )
 
     def is_still(self, episode: Episode) -> bool:
-        """Whether the episode's actors are still the same as when the roster was made."""
+        """Whether the episode still has the same actors as when the roster was made."""
         ids = snapshot_ids(episode)
         return len(ids) == len(self.ids) and bool((ids == self.ids).all())
 

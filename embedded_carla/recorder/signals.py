@@ -19,10 +19,7 @@ _LONGEST_PHASE_S = 3600.0
 
 
 class ReplayedLights:
-    """Takes over the traffic lights of a cast.
-
-    Their own clocks stop; colour and elapsed time come from the recording.
-    """
+    """Controls the traffic lights of a cast: colour and elapsed time come from the recording, and their clocks stop."""
 
     def __init__(self, episode: Episode, cast: Cast) -> None:
         self._episode = episode
@@ -41,7 +38,7 @@ class ReplayedLights:
             for actor_id, is_frozen, elapsed, colour in rows_of(here, PacketId.LIGHT_STATES).tolist()
             if (actor := self._cast.actors.get(actor_id)) is not None and actor.kind is ActorKind.TRAFFIC_LIGHT
         ]
-        for actor, *_ in states:  # for all lights before freezing any: freezing one freezes its group
+        for actor, *_ in states:  # before any light is frozen, because freezing one freezes its group
             if actor.signal_id not in self._held:
                 self._held[actor.signal_id] = lights.is_frozen(actor.signal_id)
         rows, elapsed_s, frozen = [], [], []
@@ -62,10 +59,12 @@ class ReplayedLights:
         records["frozen"][self._rows] = self._frozen != 0
 
     def release(self) -> None:
-        """Let the lights' own clocks run again from the recorded state."""
+        """Start the lights' own clocks again, from the recorded state."""
         lights = self._episode.roadside.lights
         elapsed_s = dict(zip(self._shown, self._elapsed_s.tolist(), strict=True))
-        for signal_id in sorted(self._shown, key=lights.state):  # active light last: it decides for its group
+        for signal_id in sorted(
+            self._shown, key=lights.state
+        ):  # the active light comes last, because the last one decides for its group
             lights.take_up(signal_id, elapsed_s[signal_id])
         for signal_id, was_frozen in self._held.items():
             lights.freeze(signal_id, was_frozen)

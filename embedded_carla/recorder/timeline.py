@@ -1,4 +1,4 @@
-"""Advances through a recording's frames as time passes."""
+"""Finds the frames of a recording at a time that only moves forward."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _EPSILON_S = 1e-6
 
 
 class Timeline:
-    """`here` is the last frame that has begun, `after` the next one (None at the end). Time only moves forward."""
+    """Position in a recording: `here` is the last frame that has begun, `after` the next one (None at the end)."""
 
     def __init__(self, path: Path) -> None:
-        """Raises RecordingError, also when the file holds no complete frame."""
+        """Open the recording. Raises RecordingError, also if it holds no complete frame."""
         self._reader = RecordingReader(path)
         self._frames = self._reader.frames()
         first = next(self._frames, None)

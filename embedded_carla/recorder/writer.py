@@ -36,8 +36,8 @@ _FRAME_END = pack(FrameEnd())
 class Recorder:
     """Writes one file at a time.
 
-    `clock` gives real time, s, for the additional data; `memory` is told of every recorded actor. A frame is written
-    when the next tick has given its duration, so the file of a killed server is complete up to its last frame but one.
+    `clock` returns real time, s, for the additional data; `memory` gets every recorded actor. A frame is written after
+    the next tick, which gives its duration. So if the server is killed, only the last frame is missing in the file.
     """
 
     def __init__(self, clock: Callable[[], float], memory: Memory) -> None:
@@ -50,7 +50,7 @@ class Recorder:
         return self._file is not None
 
     def start(self, path: Path, map_name: str, episode: Episode, *, additional: bool) -> None:
-        """Begin a file and end any current one. Raises CommandError when the file cannot be written."""
+        """Begin a file, and end the current one if any. Raises CommandError if the file cannot be written."""
         self.stop()
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -50,9 +50,9 @@ class CameraMemory:
 class CameraRequest:
     """A camera that is due this tick; `kind` is its blueprint's id, `view` its world pose, size and field of view.
 
-    `blur` is (intensity, longest path in percent of the picture's width) of motion blur; intensity 0 means none.
-    `hidden` are ids of actors that this camera does not show. Optical flow, events and blur need `memory`, the same
-    object each time.
+    * `blur`: motion blur as (intensity, longest path in percent of the picture's width); intensity 0 means none.
+    * `hidden`: ids of actors that this camera does not show.
+    * `memory`: needed for optical flow, events and blur; must be the same object in every tick.
     """
 
     sensor_id: int
@@ -92,7 +92,7 @@ def camera_bodies(
     weather: WeatherParameters,
     time_s: float,
 ) -> dict[int, tuple[Part, ...]]:
-    """The message body of each request by sensor id, in parts; cameras with the same view share one render pass.
+    """The message bodies by sensor id, each as a sequence of parts; cameras with the same view share a render pass.
 
     An event camera without events has no message. Raises EmbeddedCarlaError for a kind that is not a camera.
     """
@@ -120,7 +120,7 @@ def camera_bodies(
 class _Shots:
     """Pictures of one view in one tick, each rendered and encoded once for all cameras that share the view.
 
-    `wanted` are the shots to render; `take` consumes as many pictures as there are wanted shots.
+    `wanted` lists the pictures to render; `take` consumes one picture for each of them.
     """
 
     def __init__(self, renderer: Renderer, view: CameraView, scene: Scene, sharing: Sequence[CameraRequest]) -> None:
@@ -164,7 +164,7 @@ class _Shots:
         return self._encoded[key]
 
     def _still(self, request: CameraRequest) -> NDArray[np.uint8]:
-        """(H, W, 4) picture of a kind that depends on this tick only."""
+        """The picture (H, W, 4) of a kind that depends on this tick only."""
         if request.kind == RGB:
             return self._colour(request)
         if request.kind == NORMALS:
@@ -183,7 +183,7 @@ class _Shots:
         return request.development.grade(darken_rim(bend(raw, request.lens, smooth=True), request.lens))
 
     def _flow_since(self, request: CameraRequest) -> NDArray[np.float32]:
-        """Optical flow (H, W, 2) since this camera's last picture; at its first picture nothing has moved."""
+        """Optical flow (H, W, 2) since this camera's last picture; zero in its first picture."""
         memory = request.memory or CameraMemory()
         first = self._first
         assert first is not None

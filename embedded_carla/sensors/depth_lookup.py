@@ -1,4 +1,4 @@
-"""Depth of labelled pictures at fractional pixels, where rays of LiDAR and radar pierce them."""
+"""Depth of a labelled picture at fractional pixels, where rays of LiDAR and radar cross the picture."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ U16 = NDArray[np.uint16]
 def depth_at(depth_m: F32, tag: U8, instance: U16, row: F64, column: F64) -> F64:
     """Planar depth (N,) m at fractional pixels of a picture (H, W), H and W at least 2.
 
-    Of the plane through the four pixels around where they show one object, otherwise that of the nearest pixel. A road
-    and the lines on it are one object.
+    If the four surrounding pixels show the same object, it is the depth of the plane through them; otherwise that of
+    the nearest pixel. A road and the lines on it count as one object.
     """
     out = np.empty(len(row))
     _fill_depth(depth_m, tag, instance, row, column, int(SemanticTag.ROAD_LINES), int(SemanticTag.ROADS), out)
@@ -50,9 +50,9 @@ def _fill_depth(
 
 
 def other_pixel(instance: U16, row: F64, column: F64) -> tuple[I64, I64]:
-    """Row and column (N,) of the nearest surrounding pixel whose instance differs from the nearest pixel's.
+    """Row and column (N,) of the nearest of the four surrounding pixels that shows another object than the nearest one.
 
-    Of the four pixels around; the nearest pixel itself where all four show the same instance.
+    If all four show the same instance, it is the nearest pixel.
     """
     found = (np.rint(row).astype(np.int64), np.rint(column).astype(np.int64))
     own = instance[found]

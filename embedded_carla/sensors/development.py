@@ -1,9 +1,11 @@
 """Exposure, white balance and gamma of an rgb camera, from its post-process attributes.
 
-Exposure follows Unreal's camera: EV100 = log2(N^2 / t * 100 / S); each step of EV100 halves the light, and each unit of
-`exposure_compensation` doubles it. White balance: light of `temp` kelvin is shown white, so daylight looks warm above
-6500 and cold below. Chromaticities: CIE daylight locus (CIE 15:2004) from 4000 K up, Planckian locus (B. Kang et al.,
-*Design of Advanced Color Temperature Control System*, 2002) below; `tint` moves across the locus in CIE 1960.
+Exposure is that of Unreal's camera: EV100 = log2(N^2 / t * 100 / S). Each step of EV100 halves the light, and each unit
+of `exposure_compensation` doubles it.
+
+White balance shows light of `temp` kelvin as white, so daylight looks warm above 6500 K and cold below. Chromaticities
+are on the CIE daylight locus (CIE 15:2004) from 4000 K up, and on the Planckian locus below (B. Kang et al., *Design of
+Advanced Color Temperature Control System*, 2002). `tint` moves the white point across the locus in CIE 1960.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _XYZ_TO_RGB = np.array([[3.2406, -1.5372, -0.4986], [-0.9689, 1.8758, 0.0415], [
 class Development:
     """Camera development settings.
 
-    `gain` multiplies the light; with `adapts` the exposure follows the weather, otherwise it is that of a clear day.
+    `gain` multiplies the light. With `adapts`, the exposure adapts to the weather; otherwise it is that of a clear day.
     """
 
     gain: float = 1.0
@@ -83,7 +85,7 @@ def _curves(gamma: float, temperature_k: float, tint: float) -> NDArray[np.uint8
 
 
 def _white(temperature_k: float, tint: float) -> NDArray[np.float64]:
-    """(3,) linear RGB, of luminance 1, of light with this colour temperature, moved off the locus by `tint`."""
+    """Linear RGB (3,) with luminance 1 of light with this colour temperature; `tint` moves it off the locus."""
     x, y = _locus(temperature_k)
     u, v = _uv(x, y)
     ahead = np.subtract(_uv(*_locus(temperature_k + 10.0)), (u, v))

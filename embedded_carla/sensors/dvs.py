@@ -1,8 +1,8 @@
-"""The event camera (DVS): events where the log brightness of the rgb picture crosses a threshold.
+"""The event camera (DVS): a pixel sends an event when the log brightness of the rgb picture crosses a threshold.
 
-Brightness is taken to change linearly between two pictures; every crossing of a multiple of the threshold away from the
-pixel's last event is one event at the time of crossing (H. Rebecq et al., *ESIM: an Open Event Camera Simulator*, CoRL
-2018), which is the model of CARLA's sensor.
+Brightness is assumed to change linearly between two pictures. An event is sent each time that the brightness has
+changed by the threshold since the pixel's last event (H. Rebecq et al., *ESIM: an Open Event Camera Simulator*, CoRL
+2018). CARLA's sensor uses the same model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LUMA_BGR = np.array([0.1140, 0.5870, 0.2989], dtype=np.float32)
 UNCHANGED = 1e-6
 LEAST_THRESHOLD = 0.01
 MOST_CROSSINGS, MOST_STEPS = 4_000_000, 2000
-"""Limits per picture on crossings and threshold steps, against thresholds far below the picture's resolution."""
+"""Limits of events and of threshold steps per picture; they are reached only with extremely small thresholds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +87,11 @@ class EventCamera:
         crossings = 0
         for _ in range(MOST_STEPS):
             if not len(rows) or crossings >= MOST_CROSSINGS:
-                break  # the remaining crossings follow with the next picture
+                break  # the remaining events are sent with the next picture
             crossings += len(rows)
             level = level + step
-            # A level may lie before the span already: the redrawn threshold is smaller, or the level was reached
-            # exactly. It counts at the beginning of the span, because an event that is skipped once would never be
-            # sent.
+            # A level may have been crossed before this span, if the newly drawn threshold is smaller or the level was
+            # reached exactly. The event is sent at the beginning of the span; otherwise it would never be sent.
             crossed = np.where(rises, level <= high, level >= high)
             rows, columns, low, high = rows[crossed], columns[crossed], low[crossed], high[crossed]
             rises, step, level = rises[crossed], step[crossed], level[crossed]

@@ -1,8 +1,8 @@
 """Optical flow: image motion of each pixel's surface since the sensor's last picture.
 
-A value is the change of normalised picture coordinates (x right, y up, both -1 to 1 over the picture) from the last
-measurement to this one, as CARLA's sensor gives Unreal's velocity buffer: pixels moved are x * width / 2 to the right
-and -y * height / 2 down. Bodies are rigid here: the rotation of wheels and the swing of limbs are left out.
+A value is the change of normalised picture coordinates (x right, y up, both -1 to 1 over the picture) since the last
+measurement. The motion in pixels is x * width / 2 to the right and -y * height / 2 down. CARLA's sensor sends Unreal's
+velocity buffer in the same form. Bodies are rigid: the rotation of wheels and the swing of limbs are left out.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def optical_flow(
 ) -> F32:  # fmt: skip
     """(H, W, 2) flow from the depth, tag and instance pictures (H, W) of `view`.
 
-    `before` and `poses_before` belong to the last picture. An actor that did not exist then counts as stationary. Sky
-    moves with the camera's rotation only.
+    `before` and `poses_before` belong to the last picture. An actor that is new since then counts as stationary. The
+    sky moves only with the camera's rotation.
     """
     height, width = depth_m.shape
     tan_x = np.tan(np.radians(view.fov_deg) / 2.0)

@@ -35,9 +35,9 @@ class GnssNoise:
 def geolocation(location: Vector3, geo: tuple[float, float]) -> Vector3:
     """(latitude_deg, longitude_deg, altitude_m) of a world location; `geo` is (latitude, longitude) of the origin.
 
-    Agrees with `carla.Map.transform_to_geolocation` of CARLA 0.9.16: the inverse spherical transverse Mercator
-    projection (J. P. Snyder, *Map Projections: A Working Manual*, 1987, eq. 8-6 to 8-8) with scale 0.9996, regardless
-    of the map's projection. That release does not mirror y: latitude grows with CARLA's y, to the south.
+    Equals `carla.Map.transform_to_geolocation` of CARLA 0.9.16: the inverse spherical transverse Mercator projection
+    (J. P. Snyder, *Map Projections: A Working Manual*, 1987, eq. 8-6 to 8-8) with scale 0.9996, whatever projection the
+    map names. CARLA 0.9.16 does not mirror y, so latitude grows with CARLA's y, which points south.
     """
     x, y, z = location
     latitude_0, longitude_0 = math.radians(geo[0]), math.radians(geo[1])

@@ -1,13 +1,13 @@
 """Lens distortion of camera pictures by CARLA's lens_* attributes.
 
-CARLA's formula is in a material that is not published. The known properties hold here: the defaults (k -1, kcube 0,
-sizes 0.08) leave a pinhole picture, k and kcube distort it radially, the sizes scale it, and all zeros show one colour.
-A pixel at p, in half widths from the centre, shows the pinhole picture at
+CARLA's formula is not published. This one has its known properties: with the defaults (k -1, kcube 0, sizes 0.08) it is
+a pinhole picture, k and kcube distort radially, the sizes scale the picture, and with all zeros it has one colour. A
+pixel at p, in half widths from the centre, shows the pinhole picture at
 
     p * (x_size, y_size) / 0.08 * (1 + (k + 1) r^2 + kcube r^3),   r = |p|
 
-clamped to the picture's edge. `lens_circle_multiplier` darkens the rim of a colour picture: it scales the colour by 1 -
-multiplier * r^falloff.
+clamped to the picture's edge. `lens_circle_multiplier` darkens the rim of a colour picture: the colour is multiplied by
+1 - multiplier * r^falloff.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The ray-cast LiDAR: rays are looked up in depth pictures rendered around the sensor.
 
-Body: horizontal angle f32 (rad), channels u32, points per channel u32 each, then x, y, z, intensity f32 of each point,
-grouped by channel from the top one down, in the sensor's frame (x forward, y right, z up). The semantic LiDAR has x, y,
-z, cosine of incidence f32, actor id u32 and tag u32 of each point instead.
+Message body: horizontal angle f32 (rad), number of channels u32, number of points of each channel u32; then for each
+point x, y, z and intensity f32, in the sensor's frame (x forward, y right, z up), grouped by channel from the top down.
+The semantic LiDAR sends x, y, z and cosine of incidence f32, actor id u32 and tag u32 for each point instead.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ F64 = NDArray[np.float64]
 RAY_CAST = "sensor.lidar.ray_cast"
 RAY_CAST_SEMANTIC = "sensor.lidar.ray_cast_semantic"
 MOST_POINTS = 2_000_000
-"""Largest number of rays of one measurement; more are not cast."""
+"""Maximum number of rays in a measurement; further rays are not cast."""
 
-FARTHEST_M = 1000.0  # a larger range attribute is cut to this
+FARTHEST_M = 1000.0  # maximum range; a larger range attribute is reduced to it
 FACE_WIDTH_PX = 512
-HEIGHT_STEP_PX = 32  # limits the number of picture sizes, since buffers are kept per size
+HEIGHT_STEP_PX = 32  # picture heights are multiples of it, because buffers are kept for each picture size
 STEEP_FACE_DEG = 89.9  # below 90, where yaw and roll are degenerate (gimbal lock)
 FACE_YAWS_DEG = (0.0, 90.0, 180.0, -90.0)
-HALF_YAWS_DEG = (-45.0, 45.0)  # of rays that look up to 90 degrees to both sides: two pictures instead of three
+HALF_YAWS_DEG = (-45.0, 45.0)  # faces for rays up to 90 degrees to both sides: two pictures instead of three
 SIDE_TILT_DEG = 60.0  # limit of the four side faces; steeper rays use the face up or down
 
 
@@ -56,7 +56,7 @@ class LidarSpec:
 
     @staticmethod
     def from_attributes(attributes: Mapping[str, str]) -> LidarSpec:
-        """From a blueprint's attributes by CARLA's names; EmbeddedCarlaError names an attribute out of bounds."""
+        """From a blueprint's attributes, by CARLA's names. Raises EmbeddedCarlaError naming one out of bounds."""
         a, d = attributes, LidarSpec()
         spec = LidarSpec(
             int(float(a.get("channels", d.channels))), float(a.get("range", d.range_m)),
@@ -79,15 +79,15 @@ class LidarSpec:
         ):  # fmt: skip
             if not low <= value <= high:
                 raise EmbeddedCarlaError(f"lidar attribute {name} is {value:g}; it must lie in {low:g} to {high:g}")
-        # Scripts for early CARLA versions give the range in centimetres.
+        # Scripts for early versions of CARLA give the range in centimetres, so it may be very large.
         return replace(spec, range_m=min(spec.range_m, FARTHEST_M))
 
 
 @dataclass(frozen=True, slots=True)
 class _Returns:
-    """Rays that hit: points (N, 3) in the sensor's frame, channel (N,), distance (N,), tag and instance (N,).
+    """The rays that hit something: `points` (N, 3) in the sensor's frame; all other fields have N rows.
 
-    `cos_incidence` (N,) is the cosine between the reversed ray and the surface normal, 1 where it was not requested.
+    `cos_incidence` is the cosine between the reversed ray and the surface normal, 1 if it was not requested.
     """
 
     points: F64
@@ -171,9 +171,9 @@ def cast(
 ) -> _Returns:  # fmt: skip
     """Cast rays (N, 3), unit vectors in the frame of `transform`, and return the first hits within `range_m`.
 
-    Each ray is looked up in a depth picture. Where the four pixels around it show the same object, inverse depth is
-    interpolated (exact on planes); at an object's edge the nearest pixel is taken, which places an edge to half a pixel
-    (0.1 degree). Hits on vehicles are clamped to their bounding boxes.
+    Each ray is looked up in a depth picture. If the four surrounding pixels show the same object, inverse depth is
+    interpolated, which is exact on planes. At an object's edge the nearest pixel is used, which places the edge within
+    half a pixel (0.1 degree). Hits on vehicles are clamped to their bounding boxes.
     """
     faces, of_ray = _faces(directions)
     distance, cosine = np.full(len(directions), np.inf), np.ones(len(directions))
@@ -215,7 +215,7 @@ def cast(
 
 
 def _faces(directions: F64) -> tuple[list[tuple[Transform, float]], NDArray[np.int64]]:
-    """Render faces as (camera rotation, tangent of half the width), and the face index (N,) of each ray."""
+    """(the faces to render as (camera rotation, tangent of half the width), the face index (N,) of each ray)."""
     yaw_deg = np.degrees(np.arctan2(directions[:, 1], directions[:, 0]))
     if len(yaw_deg) and 45.0 < np.abs(yaw_deg).max() < 90.0:
         faces = [(Transform(yaw_deg=yaw), 1.0) for yaw in HALF_YAWS_DEG]

@@ -48,7 +48,7 @@ class SceneryBoxes(OrientedBoxes, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Obstacle:
-    """The first hit: an actor, or scenery (`actor_id` 0) with label `static_tag`; `distance_m` is the sphere's path."""
+    """The first hit: an actor, or scenery (`actor_id` 0) with the label `static_tag`, after a path of `distance_m`."""
 
     actor_id: int
     static_tag: int
@@ -63,9 +63,10 @@ def find_obstacle(
     scenery: SceneryBoxes | None,
     ignored: Sequence[int] = (),
 ) -> Obstacle | None:
-    """Sweep a sphere from `pose` along +x for `distance_m`; None when it hits nothing.
+    """Sweep a sphere from `pose` along +x for `distance_m`; returns the first hit, or None.
 
-    `ignored` are ids of actors that it passes through (the sensor's owner); with `scenery` None only actors are hit.
+    The sphere passes through the actors with the ids `ignored`, such as the sensor's owner. If `scenery` is None, it
+    hits only actors.
     """
     matrix = pose.matrix()
     start, forward = matrix[:3, 3], matrix[:3, 0]
@@ -99,16 +100,16 @@ def _first_hit(
 ) -> tuple[int, float] | None:
     """(box index, path length m) of the first hit among the boxes `index`.
 
-    Exact: the squared distance between a box and a point on a line is quadratic between the points where the line
-    crosses the planes of the box's faces. Stepping by the distance would need a number of steps that has no bound
-    where the path is almost parallel to a face.
+    The result is exact: the squared distance between a box and a point on a line is quadratic between the points where
+    the line crosses the planes of the box's faces. Stepping by the distance (sphere tracing) would need an unbounded
+    number of steps if the path is almost parallel to a face.
     """
     centre, half, axes = boxes.centre[index], boxes.half[index], boxes.axes[index]
     origin = np.einsum("ni,nij->nj", start - centre, axes)
     direction = np.einsum("i,nij->nj", forward, axes)
     begin, end = _stretches(origin, direction, half, distance_m)
 
-    # In a stretch, the axes on which the point is beyond a face, and on which side of the box, stay the same.
+    # Within a stretch, the point stays on the same side of every face's plane.
     middle = origin[:, None] + 0.5 * (begin + end)[:, :, None] * direction[:, None]
     side = np.sign(middle) * (np.abs(middle) > half[:, None])
     beyond = side * origin[:, None] - np.abs(side) * half[:, None]  # at the start of the path
@@ -132,13 +133,13 @@ def _first_hit(
 
 
 def _stretches(origin: Float, direction: Float, half: Float, distance_m: float) -> tuple[Float, Float]:
-    """Begin and end (N, 7), m, of the stretches into which the planes of N boxes' faces cut the path.
+    """(begins, ends) (N, 7), m, of the stretches of the path between the planes of each box's faces.
 
-    `origin` and `direction` (N, 3) are the path's in the frames of the boxes. Some stretches have no length.
+    `origin` and `direction` (N, 3) are those of the path in the frames of the N boxes. Some stretches have no length.
     """
     crossings = np.concatenate([-half - origin, half - origin], axis=1)
     along = np.concatenate([direction, direction], axis=1)
-    never = np.zeros_like(crossings)  # of a plane parallel to the path
+    never = np.zeros_like(crossings)  # for a plane that is parallel to the path
     cuts = np.divide(crossings, along, out=never, where=along != 0.0).clip(0.0, distance_m)
     cuts.sort(axis=1)
     ends = np.zeros((len(cuts), 1)), np.full((len(cuts), 1), distance_m)

@@ -1,7 +1,7 @@
-"""The radar: random rays within an elliptic cone, with the radial velocity of what they hit.
+"""The radar: casts random rays within an elliptic cone and measures the radial velocity of the objects they hit.
 
-Body: 16 bytes for each detection: velocity m/s (positive away from the sensor), azimuth rad (positive to the right),
-altitude rad (positive up), depth m (along the ray), all f32.
+Message body: 16 bytes for each detection, four f32: velocity m/s (positive away from the sensor), azimuth rad (positive
+to the right), altitude rad (positive up), depth m (along the ray).
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class RadarSpec:
 
 
 def radar_rays(spec: RadarSpec, dt_s: float, rng: np.random.Generator) -> Float:
-    """(N, 3) unit directions, sensor frame, of the rays fired in `dt_s`; denser towards the axis, as in CARLA."""
+    """Unit directions (N, 3), sensor frame, of the rays cast in `dt_s`; denser towards the axis, as in CARLA."""
     count = min(int(spec.points_per_second * dt_s + 1e-6), MOST_POINTS)
     radius, turn = rng.random(count), rng.random(count) * 2.0 * np.pi
     wide, tall = (np.tan(np.radians(fov) / 2.0) for fov in (spec.horizontal_fov_deg, spec.vertical_fov_deg))

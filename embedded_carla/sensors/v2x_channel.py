@@ -1,7 +1,10 @@
-"""The radio channel between two V2X sensors: received power.
+"""The radio channel between two V2X sensors: computes the received power with CARLA's two models.
 
-Path loss after ETSI TR 103 257-1 V1.1.1 ("geometric": two-ray ground interference in line of sight, log-distance behind
-buildings, knife edge after ITU-R P.526 over vehicles; "winner": WINNER+ D5.3) and its shadow fading, as CARLA has it.
+* "geometric": path loss of ETSI TR 103 257-1 V1.1.1. Two-ray ground interference in line of sight, log-distance behind
+  buildings, knife-edge diffraction (ITU-R P.526) over vehicles.
+* "winner": path loss of WINNER+ D5.3.
+
+Both have the shadow fading of ETSI TR 103 257-1.
 """
 
 from __future__ import annotations
@@ -119,7 +122,7 @@ def winner_db(channel: Channel, distance_m: float, sight: Sight) -> float:
 
 
 def two_ray_db(channel: Channel, distance_m: float, low_m: float, high_m: float) -> float:
-    """Path loss, dB, of the direct ray and the ground-reflected ray added with their phases."""
+    """Path loss, dB, of the sum of the direct and the ground-reflected ray with their phases."""
     ground = math.sqrt(max(distance_m**2 - (low_m - high_m) ** 2, NEAREST_M**2))
     reflected = math.hypot(ground, low_m + high_m)
     sine, cosine = (low_m + high_m) / reflected, ground / reflected

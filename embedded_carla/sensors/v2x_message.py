@@ -1,8 +1,8 @@
-"""V2X messages in the memory layout of CARLA 0.9.16's client: a received power and an ETSI message, 464 or 136 bytes.
+"""V2X messages in the memory layout of CARLA 0.9.16's client: received power, then an ETSI message of 464 or 136 bytes.
 
-The fields of the Cooperative Awareness Message are those of ETSI EN 302 637-2 with the value ranges of TS 102 894-2. A
-long is 8 bytes, structs are aligned as on x86-64, and the two lists (the RSU's zones, the path history) are empty
-vectors, whose three pointers must be zero. The layout agrees with what the real client decodes.
+The fields of the Cooperative Awareness Message (CAM) are those of ETSI EN 302 637-2 with the value ranges of TS 102
+894-2. A long has 8 bytes, structs are aligned as on x86-64, and the two lists (zones of a road-side unit, path history)
+are empty vectors, whose three pointers must be zero. The real client decodes this layout.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ _TINY = 1e-12
 class VehicleBoxes:
     """Bounding boxes of the vehicles among `actors`, by instance number, relative to a ray origin (3,) in the world.
 
-    A box reaches around open doors.
+    A box includes open doors.
     """
 
     def __init__(self, actors: Sequence[ActorView], origin: Float) -> None:
@@ -37,9 +37,10 @@ class VehicleBoxes:
         self._origin = np.einsum("ni,nij->nj", origin - centre, self._axes)
 
     def spans(self, instance: NDArray[np.uint16], directions: Float) -> tuple[Float, Float]:
-        """Distances (N,) m at which rays (N, 3), unit, world frame, enter and leave the box of the instance they hit.
+        """Distances (N,) m at which rays enter and leave the box of the vehicle `instance` (N,) that they hit.
 
-        (0, inf) for anything but a vehicle. For a ray that misses the box, enter > leave.
+        `directions` (N, 3) are unit vectors in the world frame. (0, inf) for an instance that is not a vehicle. For a
+        ray that misses the box, enter > leave.
         """
         enter, leave = np.empty(len(instance)), np.empty(len(instance))
         _fill_spans(instance, directions, self._row, self._axes, self._half, self._origin, enter, leave)
@@ -51,7 +52,7 @@ def _fill_spans(
     instance: NDArray[np.uint16], directions: Float, row_of: NDArray[np.int64], axes: Float, half: Float,
     origin: Float, enter: Float, leave: Float,
 ) -> None:  # fmt: skip
-    """Write `VehicleBoxes.spans` into `enter` and `leave`; box `row_of[instance]` where that is not negative."""
+    """Write `VehicleBoxes.spans` to `enter` and `leave`; the box is `row_of[instance]`, or none if that is negative."""
     for i in range(len(instance)):
         enter[i], leave[i] = 0.0, np.inf
         row = row_of[instance[i]] if instance[i] < len(row_of) else -1
