@@ -1,4 +1,4 @@
-"""Map library: the towns that come with the server, and any others that the user adds."""
+"""Map library: the towns that come with the server, and maps that the user adds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PREFIXES = ("/Game/Carla/Maps/", "Carla/Maps/", "/Game/Maps/")
 
 
 class MapLibrary:
-    """OpenDRIVE files by name: single files, then those in `extra_dirs` (the first wins), then the server's own."""
+    """OpenDRIVE files by name: added files come first, then those in `extra_dirs` in order, then the server's own."""
 
     def __init__(self, extra_dirs: Sequence[Path] = ()) -> None:
         """Raises MapError if one of `extra_dirs` is not a folder."""
@@ -37,8 +37,8 @@ class MapLibrary:
     def load_text(self, given: str) -> tuple[str, str]:
         """Return (name, OpenDRIVE text) of a map given by name, by its file's name or by CARLA's asset path.
 
-        Only the last part of a path counts, so that clients can read no files but maps. `Town01_Opt` is the same town
-        as `Town01`, returned under the requested name because programs compare names. Raises MapError that lists the
+        Only the last part of a path is used, so that clients can read no other files. `Town01_Opt` is the same town as
+        `Town01`; the requested name is returned, because programs compare names. Raises MapError, which lists the
         available maps or says why a file cannot be read.
         """
         files = self._files()
@@ -47,10 +47,10 @@ class MapLibrary:
             if candidate in files:
                 return name, _read(files[candidate])
         there = ", ".join(sorted(files))
-        raise MapError(f"unknown map {given!r:.200}; there are: {there} (started with --maps DIR, DIR's too)")
+        raise MapError(f"unknown map {given!r:.200}; available: {there} (--maps DIR adds the maps in DIR)")
 
     def is_own(self, given: str) -> bool:
-        """Whether the map of this name comes with the server; such maps are proved by the server's tests."""
+        """Whether the map of this name comes with the server; the server's tests prove that clients can use it."""
         name = plain_name(given).removesuffix(".xodr")
         files = self._files()
         found = files.get(name) or files.get(name.removesuffix("_Opt"))

@@ -21,8 +21,8 @@ UNBUILDABLE = "its numbers make no map that can be built"
 class LoadedMap:
     """A map ready for simulation.
 
-    `version` changes with the text. `navigation` is the walkers' navigation mesh in the clients' format, empty where
-    nobody walks.
+    `version` changes with the text. `navigation` is the walkers' navigation mesh in the clients' format; it is empty if
+    the map has no place for walkers.
     """
 
     name: str
@@ -31,11 +31,11 @@ class LoadedMap:
     scenery: Scenery
     version: str
     navigation: bytes
-    traffic_fault: str = ""  # what goes wrong when a TrafficManager starts on this map
+    traffic_fault: str = ""  # the error of a TrafficManager that starts on this map
 
     @property
     def navigation_file(self) -> str:
-        """File name of the mesh. Clients cache files by name for ever, so other content must have another name."""
+        """File name of the mesh. It changes with the content, because clients cache files by name for ever."""
         return f"{self.name}_{hashlib.sha256(self.navigation).hexdigest()[:16]}.bin"
 
 
@@ -44,9 +44,9 @@ def version_of(name: str, text: str) -> str:
 
 
 def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> LoadedMap:
-    """Build everything that depends on a map's text. Raises MapError if it is no usable map.
+    """Build everything that depends on a map's text. Raises MapError if it is not a usable map.
 
-    Unless `is_proved`, a child process first tries whether clients can use the text.
+    Unless `is_proved`, a child process first tests whether clients can use the text.
     """
     network = opendrive.parse(text, name)
     traffic_fault = "" if is_proved else prove(name, network.xodr_text)
@@ -58,10 +58,7 @@ def make_map(name: str, text: str, seed: int, *, is_proved: bool = False) -> Loa
 
 
 def _walkers_mesh(network: RoadNetwork) -> bytes:
-    """The encoded navigation mesh. If none can be made, it is empty and the log says so.
-
-    Vehicles can still drive on such a map, as on one without pavements.
-    """
+    """The encoded navigation mesh. If it cannot be built, it is empty and the log says so: vehicles can still drive."""
     try:
         return navigation.encode(navigation.build(network))
     except (ValueError, ShapelyError) as error:

@@ -1,8 +1,8 @@
-"""Builds maps in a separate process, so that the server stays alive and keeps answering.
+"""Builds maps in a separate process, so that the server survives and keeps answering.
 
-Two kinds of map are built here: maps whose text came from a client, with limits on time and memory, and maps that one
-client loads while other clients want answers. Senseless numbers in a client's text can take all time and memory, or
-crash a library. `maps.proof` tests what clients do with a map.
+Two kinds of maps are built here. Maps whose text came from a client are built with limits on time and memory, because
+bad numbers in the text can take all time and memory, or crash a library. Maps that one client loads while other clients
+are connected are built here so that those get answers. `maps.proof` tests whether clients can use a map.
 
 `python -m embedded_carla.maps.build_apart NAME SEED BYTES PARENT` reads the text from standard input and writes the
 packed map to standard output.
@@ -30,15 +30,15 @@ LONGEST_LOAD_S = 30.0
 """Time limit for building a client's map, s. The largest town at hand takes 5 s."""
 
 MOST_LOAD_BYTES = 4 << 30
-"""Memory limit for building a client's map."""
+"""Memory limit for building a client's map, bytes."""
 UNBOUNDED = 0
-"""Stands for no memory limit: a map that the server was started with may be large."""
+"""Value for no memory limit: a map with which the server was started may be large."""
 
 _REFUSED = 3
 
 
 class Build:
-    """A map being built in a child process, which starts at once. `most` is its memory limit in bytes, or UNBOUNDED."""
+    """A map that is built in a child process, started at once; `most` is its memory limit in bytes, or UNBOUNDED."""
 
     def __init__(
         self, name: str, text: str, seed: int, seconds: float = LONGEST_LOAD_S, most: int = MOST_LOAD_BYTES
@@ -65,7 +65,7 @@ class Build:
     def result(self) -> Any:
         """Return the LoadedMap; call once the build is over.
 
-        Raises MapError if the text is no map or the build exceeded its limits.
+        Raises MapError if the text is not a map or the build exceeded its limits.
         """
         status = self._process.poll()
         made, said = self._read(self._made), self._read(self._said)
@@ -97,7 +97,7 @@ class Build:
 
     @staticmethod
     def _read(file: Any) -> NDArray[np.uint8]:
-        """All of the file, writable: compiled kernels take read-only arrays for another type and compile anew."""
+        """The content of the file, writable: for read-only arrays, compiled kernels would be compiled again."""
         file.seek(0)
         return np.fromfile(file, dtype=np.uint8)
 
@@ -106,7 +106,7 @@ def main() -> int:
     """Child process: exit with status 0, or with 3 and the reason in the last line of standard error."""
     name, seed, most = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     end_with_parent(int(sys.argv[4]))
-    from embedded_carla.maps.build import make_map  # takes a second, in which the server may end
+    from embedded_carla.maps.build import make_map  # takes a second; the server may end before
 
     if most != UNBOUNDED:  # limits come after the imports, because the libraries must be loaded first
         bound_memory(most)

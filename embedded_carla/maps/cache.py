@@ -1,4 +1,4 @@
-"""Disk cache of built maps, so that the next server need not build them again."""
+"""Disk cache of built maps, so that the next server does not build them again."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ def _code_digest() -> str:
 
 
 CODE_DIGEST = _code_digest()
-"""Hash of every line of this package and of the versions of the libraries that build maps; taken at import."""
+"""Hash of this package's source and of the versions of the libraries that build maps, computed at import."""
 
 
 class MapCache:
-    """Values by key in a folder of at most about `most_bytes`; the least recently used go first.
+    """Values by key in a folder of about `most_bytes` at most; the least recently used ones are removed first.
 
-    Several servers may share the folder: files appear whole or not at all. A folder that cannot be used costs a line in
-    the log and nothing else.
+    Several servers may share the folder, because files are written atomically. If the folder cannot be used, the log
+    says so and nothing is cached.
     """
 
     def __init__(self, folder: Path, most_bytes: int = MOST_BYTES) -> None:

@@ -1,4 +1,4 @@
-"""Loads maps by name or OpenDRIVE text: from memory, from the cache, or built here or in a child process."""
+"""Loads maps by name or OpenDRIVE text: from memory, from the cache, or by building them here or in a child process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from embedded_carla.maps.build_apart import UNBOUNDED, Build
 from embedded_carla.maps.cache import CODE_DIGEST, MapCache, default_folder
 
 GENERATED_MAP = "OpenDriveMap"
-"""Name under which CARLA's client loads a map whose text it has sent."""
+"""Name with which CARLA's client loads a map after it has sent the map's text."""
 
 _KEPT_MAPS = 3
 
@@ -28,7 +28,7 @@ class StillBuilding(Exception):  # noqa: N818 - not an error: the caller has to 
 
 
 class MapLoader:
-    """Loads maps and keeps the last few in memory, so that loading a town again costs nothing."""
+    """Loads maps and keeps the last few in memory, so that loading a town again takes no time."""
 
     def __init__(self, library: MapLibrary, seed: int, cache: MapCache | None = None) -> None:
         """`cache` keeps maps from one server run to the next; by default it is the user's own."""
@@ -43,9 +43,9 @@ class MapLoader:
         return self._library.names()
 
     def keep_client_text(self, text: str, *, may_wait: bool = True) -> None:
-        """Store the text for the next load of `OpenDriveMap`. Raises MapError if it is no usable map.
+        """Store the text for the next load of `OpenDriveMap`. Raises MapError if it is not a usable map.
 
-        Without `may_wait` it raises StillBuilding if a map has to be built first: ask again when that build is over.
+        Without `may_wait`, raises StillBuilding if a map must be built first; call again when that build is over.
         """
         try:
             version = version_of(GENERATED_MAP, text)
@@ -88,9 +88,9 @@ class MapLoader:
         self._end_building("")
 
     def load(self, name: str, *, may_wait: bool = True) -> LoadedMap:
-        """Load the map `name`. Raises MapError if there is none (and lists the names) or if it is unusable.
+        """Load the map `name`. Raises MapError if there is no such map (it lists the names) or it is not usable.
 
-        Without `may_wait` it raises StillBuilding if a map has to be built first: ask again when that build is over.
+        Without `may_wait`, raises StillBuilding if a map must be built first; call again when that build is over.
         """
         if name.rsplit("/", 1)[-1] == GENERATED_MAP:
             if self._client_text is None:
@@ -106,8 +106,8 @@ class MapLoader:
         return replace(known, name=called)
 
     def _make_here(self, version: str, name: str, text: str) -> LoadedMap:
-        """Build the map in this process: the fastest way, but nobody is answered meanwhile."""
-        if self._building is not None and self._building[0] == version:  # begun while there were other clients
+        """Build the map in this process: the fastest way, but no client gets an answer meanwhile."""
+        if self._building is not None and self._building[0] == version:  # started while there were other clients
             self._building[1].wait()
             self._end_building(version)
             return self._kept[version]

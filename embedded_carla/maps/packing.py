@@ -1,7 +1,7 @@
 """Serializes plain data of this package: dataclasses, named tuples, containers, numbers, text and arrays.
 
-Reading creates objects of this package's own classes and sets their fields; it runs no code of the file's choosing. The
-structure is msgpack; the arrays follow as they are in memory.
+Reading only creates objects of this package's own classes and sets their fields, so a file cannot run code. The
+structure is msgpack; the arrays follow in their memory layout.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pack(value: Any) -> list[bytes | memoryview]:
 
 
 def unpack(data: NDArray[np.uint8]) -> Any:
-    """Restore a packed value; its arrays are views of `data`. Raises PackingError if `data` is not whole."""
+    """Restore a packed value; its arrays are views of `data`. Raises PackingError if `data` is cut or damaged."""
     if len(data) < _HEADER.size:
         raise PackingError("it is cut short")
     magic, checksum, size = _HEADER.unpack(data[: _HEADER.size].tobytes())

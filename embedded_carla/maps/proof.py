@@ -1,4 +1,4 @@
-"""Proves in a child process that `carla.Map` reads a text and answers what clients ask, before anyone else reads it."""
+"""Tests a map's text in a child process, before anyone else reads it: `carla.Map` must read it and answer queries."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from typing import Any
 from embedded_carla.errors import MapError
 
 PROOF_S = 20.0
-"""Limit of CPU time for one map, s. Town04 takes less than a second."""
+"""Limit of CPU time for testing one map, s. Town04 takes less than a second."""
 
 MOST_PROOF_BYTES = 4 << 30
 _PATIENCE, _PATIENCE_S = 6.0, 30.0
-"""The child limits itself. On a busy machine it is given up after this many times its limit plus these seconds."""
+"""The child limits its own CPU time. The parent stops waiting after `_PATIENCE` times this limit plus `_PATIENCE_S` s,
+because a busy machine is slower."""
 
 
 class Prover:
@@ -36,16 +37,16 @@ class Prover:
         self.close()
 
     def prove(self, name: str, text: str) -> str:
-        """Raise MapError if clients could not use the text, naming the map, and the road if it is known.
+        """Raise MapError if clients could not use the text; it names the map, and the road if it is known.
 
-        Returns what goes wrong when a client makes a TrafficManager on it, "" if nothing does.
+        Returns the error of a TrafficManager on this map, "" if there is none.
         """
         process = self._started()
         try:
             answer = self._asked(process, text.encode())
         except (OSError, ValueError) as error:
             self.close()
-            raise MapError(f"map {name}: the process that tries it out has ended ({error})") from error
+            raise MapError(f"map {name}: the process that tests it has ended ({error})") from error
         failure = answer["failure"]
         if failure is not None:
             subject = f"road {failure['road']}" if failure["road"] else "it"
@@ -61,7 +62,7 @@ class Prover:
         process.wait()
         for pipe in (process.stdin, process.stdout):
             assert pipe is not None
-            with contextlib.suppress(BrokenPipeError):  # what the child did not read is still in the buffer
+            with contextlib.suppress(BrokenPipeError):  # the buffer may hold text that the child did not read
                 pipe.close()
 
     def _started(self) -> subprocess.Popen[bytes]:
@@ -85,6 +86,6 @@ class Prover:
 
 
 def prove(name: str, text: str, seconds: float = PROOF_S, most_bytes: int = MOST_PROOF_BYTES) -> str:
-    """Prove one text; see `Prover.prove`."""
+    """Test one text; see `Prover.prove`."""
     with Prover(seconds, most_bytes) as prover:
         return prover.prove(name, text)

@@ -1,7 +1,7 @@
 """Child process that reads maps with the wheel's parser: `python -m embedded_carla.maps.prover`.
 
-It answers each request on standard input with one JSON line. It stays single-threaded (no numpy), so that it may fork:
-each map is read in a fork of its own, where a crash is an answer like any other.
+It answers each request on standard input with one JSON line. Each map is read in a forked process, so that a crash is
+an answer like any other. The program has a single thread (so no numpy), because it forks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LOCATE_SHARE = 0.2  # of the time limit, for each reading of a part of the map
 _MOST_TOLD = 200
 _OUT_OF_MEMORY = 2
 _ENDLESS = (signal.SIGXCPU, signal.SIGALRM)
-_WALL_PER_CPU = 3.0  # a busy machine gives less than one core
+_WALL_PER_CPU = 3.0  # limit of real time per CPU time: on a busy machine a process gets less than one core
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What went wrong, and on which road ("" if that is unknown)."""
+    """An error of a map, and the road on which it occurs ("" if unknown)."""
 
     what: str
     road: str = ""
@@ -55,7 +55,7 @@ def die_with_parent() -> None:
 
 
 def judge(text: str, limits: Limits) -> Failure | None:
-    """Read the map as a client does. Returns None if all went well."""
+    """Read the map as a client does. Returns the failure, or None."""
     failure = _trial(text, limits)
     if failure is None or failure.road:
         return failure
@@ -63,7 +63,7 @@ def judge(text: str, limits: Limits) -> Failure | None:
 
 
 def traffic_fault(text: str, limits: Limits) -> str:
-    """What goes wrong when a TrafficManager prepares the map, "" if nothing does."""
+    """The error of a TrafficManager that prepares the map, "" if there is none."""
     failure = _trial(text, limits, _prepare_traffic)
     return "" if failure is None else failure.what.replace("CARLA's map parser", "CARLA's TrafficManager")
 
@@ -73,7 +73,7 @@ def _prepare_traffic(town: Any, _on_road: Callable[[int], None]) -> None:
 
 
 def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
-    """Read the map and query it in a forked process; None where nothing fails."""
+    """Read the map and query it in a forked process. Returns the failure, or None."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
@@ -98,7 +98,10 @@ def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Fa
 
 
 def _read_and_leave(text: str, limits: Limits, question: Question, pipe: int) -> None:
-    """In the fork: exit with 0 if all went well, 2 if memory ran out, else 1 with the reason in the pipe."""
+    """In the forked process: exit with 0 without failure, with 2 if memory ran out, else with 1 and a reason in `pipe`.
+
+    It does not return.
+    """
 
     def tell(kind: str, what: str) -> None:
         os.write(pipe, f"{kind} {' '.join(what.split())[:_MOST_TOLD]}\n".encode())
@@ -133,7 +136,7 @@ def _limit(limits: Limits) -> None:
 
 
 def _locate(text: str, limits: Limits) -> str:
-    """Id of a road that fails without the others, by bisection; "" if there is none or it is not found in time."""
+    """Id of a road that fails on its own, found by bisection; "" if there is none or the time is over."""
     root = etree.fromstring(text.lstrip().encode(), etree.XMLParser(huge_tree=True, resolve_entities=False))
     for element in root.iter("{*}*"):
         element.tag = etree.QName(element).localname
@@ -148,7 +151,7 @@ def _locate(text: str, limits: Limits) -> str:
 
 
 def _alone(root: Any, roads: list[Any]) -> str:
-    """A map of these roads only, without their links to others."""
+    """The text of a map with these roads only, without links to other roads."""
     made = etree.Element("OpenDRIVE")
     made.extend(copy.deepcopy(header) for header in root.findall("header"))
     for road in map(copy.deepcopy, roads):

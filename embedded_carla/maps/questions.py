@@ -1,4 +1,4 @@
-"""Queries that CARLA's clients make on a map: those that crash or never end must be found before a client gets it."""
+"""The queries that CARLA's clients make on a map: finds those that crash or never end before a client gets the map."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import carla
 
 RESOLUTIONS_M = (1.0, 2.0)
-"""Sampling resolutions, m, that CARLA's agents give their GlobalRoutePlanner."""
+"""Sampling resolutions, m, that CARLA's agents use in their GlobalRoutePlanner."""
 
 _SPARE_STEPS = 1000
-_SAMPLED = 100  # about how many waypoints are asked about
+_SAMPLED = 100  # approximate number of waypoints that are queried
 
 
 class NeverEndsError(Exception):
@@ -20,9 +20,9 @@ class NeverEndsError(Exception):
 
 
 def ask_everything(town: Any, on_road: Callable[[int], None]) -> None:
-    """Make all queries that clients make; `on_road` is called with the id of the road that comes next.
+    """Make all queries that clients make; `on_road` is called with the id of the next road.
 
-    Raises NeverEndsError, or what the wheel throws.
+    Raises NeverEndsError, or any exception of the wheel.
     """
     topology = town.get_topology()
     waypoints = town.generate_waypoints(2.0)
@@ -66,7 +66,7 @@ def _walk(entry: Any, exit_: Any, resolution_m: float, most: int) -> None:
 
 
 def _leave(exit_: Any, most: int) -> None:
-    """Follow a lane that begins no edge of the topology until another lane begins, as GlobalRoutePlanner does."""
+    """Follow a lane that begins no edge of the topology until the next lane begins, like GlobalRoutePlanner."""
     following = exit_.next(2.0)
     for _ in range(most):
         if not following or _lane(following[0]) != _lane(exit_):
@@ -76,7 +76,7 @@ def _leave(exit_: Any, most: int) -> None:
 
 
 def _ask_around(waypoint: Any) -> None:
-    """Make the queries of an agent at this waypoint. An exception is the agent's to handle, a crash is not."""
+    """Make the queries of an agent at this waypoint. Exceptions are ignored, since an agent can handle them."""
     with contextlib.suppress(RuntimeError):
         waypoint.get_left_lane(), waypoint.get_right_lane(), waypoint.previous(2.0), waypoint.get_landmarks(50.0)
         _ = waypoint.left_lane_marking, waypoint.right_lane_marking, waypoint.lane_change, waypoint.lane_width

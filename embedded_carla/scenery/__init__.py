@@ -1,4 +1,4 @@
-"""Builds a `Scenery` from a `RoadNetwork`: everything to draw, touch and obey, from the map text alone."""
+"""Builds a `Scenery` from a `RoadNetwork`: surfaces, collision boxes, signals and spawn points, from the map alone."""
 
 from __future__ import annotations
 

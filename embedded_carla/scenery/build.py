@@ -1,4 +1,4 @@
-"""Builds a map's scenery: surfaces, paint, terrain, then everything that stands beside the roads."""
+"""Builds a map's scenery: surfaces, paint, terrain, then the objects beside the roads."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def build(network: RoadNetwork, seed: int = 0) -> Scenery:
     objects.draw(network, ground.index, soup)
 
     sites = signal_sites(network)
-    # CARLA's towns give speed limits as objects, in the American style except in the first two towns.
+    # In CARLA's towns, speed limits are objects; their signs are American except in the first two towns.
     limits = () if network.name.startswith(ROUND_SIGN_TOWNS) else network.objects
     american = frozenset(item.object_id for item in limits if SPEED_OBJECT.match(item.name))
     room, lamps = _furnish(strips, grids, gaps, ground, sites, american, seed)
@@ -81,7 +81,7 @@ def _furnish(
     strips: Sequence[Strip], grids: Sequence[SectionGrid], gaps: F64, ground: SceneryGround,
     sites: Sequence[SignalSite], american: frozenset[str], seed: int,
 ) -> tuple[Room, F64]:  # fmt: skip
-    """Place everything beside the roads: the file's own things first, then lamps, houses and trees."""
+    """Place everything beside the roads: first the objects of the file, then lamps, houses and trees."""
     room = make_room(strips, grids, gaps, ground.terrain)
     sides = list(frontages(grids))
     place_signals(sites, ground, room, american)

@@ -1,4 +1,4 @@
-"""Lane sections sampled along s: the border points from which all surfaces, markings and placements are made."""
+"""Samples lane sections along s; surfaces, markings and placements are made from the points of their borders."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from embedded_carla.scene import F64
 LONGEST_STEP_M = 10.0
 SAGITTA_M = 0.02  # largest distance between a chord and its curve
 CURVED_PROFILE_STEP_M = 2.0  # longest step where a profile is curved
-JUMP_M = 0.02  # a border that moves more than this at one station jumps
-BEFORE_M = 1e-4  # distance before a profile's next piece at which its left limit is taken
+JUMP_M = 0.02  # smallest sideways step of a border at one station that counts as a jump
+BEFORE_M = 1e-4  # distance before a profile's next piece at which the value before a jump is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,12 @@ def _grid(index: int, road: Road, section: LaneSection) -> SectionGrid:
 
 
 def sample_s(road: Road, section: LaneSection) -> F64:
-    """Stations of a section: as far apart as curvature, slope changes and lane widths allow."""
+    """Stations of a section, as far apart as curvature, changes of slope and lane widths allow."""
     lanes = list(section.lanes.values())
     widths = [lane.width if lane.border is None else lane.border for lane in lanes]
     profiles = [road.elevation, road.superelevation, road.offset, *widths]
     knots = np.concatenate([[p.s_m for p in road.plan.pieces], *(p.start for p in profiles)])
-    # Lane offsets and widths may jump where a piece or the next section begins, so the surface ends just before.
+    # Lane offsets and widths may jump at the start of a piece or of the next section, so the surface ends just before.
     last = section.end_m - BEFORE_M
     inside = knots[(knots > section.s_m + 0.01) & (knots < last - 0.01)]
     knots = np.unique(np.concatenate([[section.s_m], np.round(inside, 6), [last]]))

@@ -11,8 +11,8 @@ from embedded_carla.scenery.heightfield import HeightField
 from embedded_carla.types import SemanticTag
 
 CELL_M = 4.0
-REACH_UP_M = 1.0  # a surface up to this far above a point still carries it
-OVERLAP_M = 1e-3  # triangles grow by this much, so that no point falls through a seam
+REACH_UP_M = 1.0  # a surface up to this height above a point still carries it
+OVERLAP_M = 1e-3  # triangles are enlarged by this much, so that no point falls through a seam
 
 
 class TriangleIndex:
@@ -53,10 +53,7 @@ class TriangleIndex:
         self._grid = TriangleGrid(self.origin, shape, start.astype(np.int64), triangle[order], self._data)
 
     def below(self, points: F64, reach_up_m: float = REACH_UP_M) -> tuple[F64, NDArray[np.int64]]:
-        """Height (n,) of the highest triangle at most `reach_up_m` above each point, and its index.
-
-        Height is -inf and index -1 where there is none.
-        """
+        """(height, index) (n,) of the highest triangle at most `reach_up_m` above each point; (-inf, -1) if none."""
         z = np.full(len(points), -np.inf)
         found = np.full(len(points), -1, dtype=np.int64)
         points = np.ascontiguousarray(points, dtype=np.float64)
@@ -96,11 +93,11 @@ class SceneryGround:
         self, triangles: F64, tag: NDArray[np.uint8], road: NDArray[np.int32], terrain: HeightField,
         lift_m: F64 | None = None,
     ) -> None:  # fmt: skip
-        """`lift_m` (n,) is how far above its drawn height each triangle carries bodies, 0 by default."""
+        """`lift_m` (n,) is the height above each drawn triangle at which it carries bodies; 0 by default."""
         self.index = TriangleIndex(triangles)
         lift_m = np.zeros(len(triangles)) if lift_m is None else lift_m
         self._lift_m = np.append(lift_m[self.index.ids], 0.0)
-        # One row more than there are triangles, for index -1: nothing found.
+        # One more row than triangles, for index -1 (no triangle found).
         self._tag = np.append(tag[self.index.ids], np.uint8(SemanticTag.TERRAIN))
         self._road = np.append(road[self.index.ids], np.int32(-1)).astype(np.int32)
         self._normals = np.vstack([self.index.normals, [0.0, 0.0, 1.0]])

@@ -14,7 +14,7 @@ from embedded_carla.scene import F64
 I64 = NDArray[np.int64]
 
 PLANE, FIRST_EDGE, SECOND_EDGE, THIRD_EDGE = 0, 3, 6, 9
-"""First of three columns each of a triangle's data: its height, and the distances to its edges, are linear in x, y."""
+"""First of the three columns of a triangle's data for its height and for the distance to each edge, linear in x, y."""
 
 
 class TriangleGrid(NamedTuple):
@@ -43,8 +43,8 @@ def highest_below(
 ) -> None:
     """Write height and index of the highest triangle at most `reach_up_m` above each of `points` (n, 3).
 
-    Writes to `z` and `found` (n,), and leaves both where there is no triangle. Of equally high triangles the first
-    counts.
+    Writes to `z` and `found` (n,); both are not changed for a point without a triangle. Of equally high triangles the
+    first one is used.
     """
     for i in range(len(points)):
         x, y = points[i, 0] - grid.origin[0], points[i, 1] - grid.origin[1]

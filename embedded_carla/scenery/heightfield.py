@@ -13,7 +13,7 @@ from embedded_carla.scene import F64
 class HeightField:
     """Terrain heights `height` (columns, rows) m at `origin` + (i, j) * `step_m`.
 
-    Each cell is cut into triangles from (i, j) to (i + 1, j + 1).
+    Each cell is divided into two triangles by the diagonal from (i, j) to (i + 1, j + 1).
     """
 
     origin: F64

@@ -1,4 +1,4 @@
-"""Hills and ridges beyond the terrain, only for the view: nothing stands on them."""
+"""Hills and ridges around the terrain, which are only visible: no actor can stand on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from embedded_carla.scenery.soup import QuadSoup
 from embedded_carla.types import SemanticTag
 
 SPACING_M = 64.0  # between the points of a ring
-# Distance outside the terrain's rectangle, and largest rise of a ridge there; the first ring hides below the edge.
+# Distance outside the terrain's rectangle, and maximum height of a ridge there; the first ring is below the edge.
 RINGS_M = ((-24.0, 0.0), (50.0, 4.0), (140.0, 16.0), (280.0, 40.0), (480.0, 70.0), (760.0, 105.0), (1150.0, 150.0),
            (1600.0, 190.0))  # fmt: skip
 SUNK_M = 4.0  # how much lower the first ring lies

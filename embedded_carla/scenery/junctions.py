@@ -1,4 +1,4 @@
-"""Paves the gaps that the connecting roads of a junction leave between them."""
+"""Paves the gaps between the connecting roads of a junction."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from embedded_carla.scenery.surfaces import Strip, triangles_of
 from embedded_carla.scenery.terrain import road_samples
 
 PIXEL_M = 0.125
-WIDEST_GAP_M = 8.0  # a wider hole is an island, left to the terrain
+WIDEST_GAP_M = 8.0  # a wider hole is an island, which is not paved
 BELOW_LANES_M = 0.01
 PATCH_PIXELS = 8  # edge of a paving quad
-GROW_PIXELS = 2  # holes grow by this much, because filling a polygon marks all pixels that it touches
+GROW_PIXELS = 2  # holes are enlarged by this much, because filling a polygon marks all pixels that it touches
 SAME_JUNCTION_M = 4.0  # roads further above or below are on another level
 
 
@@ -83,7 +83,7 @@ def _narrow_holes(mask: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _height(group: Sequence[Strip], xy: F64) -> F64:
-    """Heights (n, 4): just below the lanes where there are any, else by inverse distance from the lanes around."""
+    """Heights (n, 4): just below a lane if there is one, else interpolated from nearby lanes by inverse distance."""
     flat = [strip for strip in group if not strip.surface.raised] or list(group)
     samples = road_samples(flat, 2.0)
     corners, index = np.unique(xy.reshape(-1, 2).round(6), axis=0, return_inverse=True)

@@ -1,4 +1,4 @@
-"""Painted lines along lane borders: only those that the file contains."""
+"""Painted lines along lane borders, as the file gives them."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _line(
 
 
 def _off_the_kerb(grid: SectionGrid, border: int, width_m: float) -> float:
-    """Lateral shift (positive left) that puts a line beside a kerb on the road instead of half under the stone."""
+    """Lateral shift (positive left) of a line beside a kerb; without it, half of the line is under the kerb stone."""
     surfaces = [surface_of(grid.kind(i)) if 0 <= i < len(grid.lanes) else None for i in (border - 1, border)]
     left, right = (surface is not None and surface.raised for surface in surfaces)
     return 0.0 if left == right else (-1.0 if left else 1.0) * (0.5 * width_m + 0.02)

@@ -1,4 +1,4 @@
-"""Paint that the file describes as objects: crossings, stop lines, single lines, hatched regions."""
+"""Paint that is an object in the file: crossings, stop lines, single lines, hatched regions."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _bars(shape: F64, axis: F64, width_m: float, gap_m: float) -> Iterator[F64]:
 
 
 def _span(shape: F64, axis: F64, across: F64, u: float) -> tuple[float, float] | None:
-    """Where the line at `u` along the axis enters and leaves the shape, measured across."""
+    """Positions across the axis at which the line at `u` along the axis enters and leaves the shape."""
     a, b = shape[:, :2], np.roll(shape, -1, axis=0)[:, :2]
     ua, ub = a @ axis, b @ axis
     crosses = (ua - u) * (ub - u) < 0.0
@@ -126,7 +126,7 @@ def _rails(shape: F64, axis: F64) -> Iterator[F64]:
 def _stop_line(network: RoadNetwork, item: RoadObject, shape: F64) -> F64:
     """A bar along the outline; without an outline, a bar of the object's length and width."""
     if len(shape) > 1:
-        # A drawn outline may be a line or a thin rectangle: both are spanned by their two most distant corners.
+        # An outline may be a line or a thin rectangle; in both cases the bar joins its two most distant corners.
         distance = np.linalg.norm(shape[:, None, :2] - shape[None, :, :2], axis=2)
         i, j = np.unravel_index(int(np.argmax(distance)), distance.shape)
         return _ribbon_along(np.stack([shape[i], shape[j]]), STOP_LINE_M)

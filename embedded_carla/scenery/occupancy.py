@@ -16,7 +16,7 @@ SUBPIXEL = 4  # fractional bits of cv2's fixed-point polygon corners
 
 @dataclass(frozen=True, slots=True)
 class Raster:
-    """Pixels of size `pixel_m` from `origin`; `mask` (rows along y, columns along x) is 255 where something lies."""
+    """Pixels of size `pixel_m` from `origin`; `mask` (rows along y, columns along x) is 255 in occupied pixels."""
 
     origin: F64
     pixel_m: float

@@ -1,4 +1,4 @@
-"""Sites of traffic lights and signs: where they stand, which lanes obey them, and which lights take turns."""
+"""Sites of traffic lights and signs: their places, the lanes that they govern, and the order of lights at junctions."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def controller_sequences(network: RoadNetwork) -> tuple[tuple[str, tuple[str, ..
 
 
 def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
-    """Pose that CARLA gives each landmark: the wheel's parser moves some off the carriageway, and clients see that."""
+    """The pose of each landmark in clients: the wheel's parser moves some landmarks off the carriageway."""
     if not network.signals and not any(SPEED_OBJECT.match(item.name) for item in network.objects):
         return {}
     out = {}
@@ -82,7 +82,7 @@ def _landmark_poses(network: RoadNetwork) -> dict[str, Transform]:
 
 
 def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[str, Transform]) -> Transform:
-    """The actor's pose as CARLA spawns it (the landmark's yaw plus 90 degrees), but at the road's height."""
+    """The actor's pose: as spawned by CARLA (the landmark's yaw plus 90 degrees), but at the road's height."""
     signal_id = item.signal_id if isinstance(item, Signal) else item.object_id
     point, heading = network.roads[item.road].point(item.s_m, item.t_m)
     x, y, yaw_deg = float(point[0]), -float(point[1]), -float(np.degrees(heading + item.heading_rad))
@@ -94,14 +94,14 @@ def _pose(network: RoadNetwork, item: Signal | RoadObject, landmarks: Mapping[st
 
 
 def _junction_of(network: RoadNetwork, signal: Signal) -> str:
-    """The junction that an uncontrolled signal guards: that of its own road, or of a road that refers to the signal."""
+    """The junction of a signal without controller: that of its own road, or of a road that refers to the signal."""
     roads = [signal.road, *(r.road for r in network.references if r.signal_id == signal.signal_id)]
     inside = [network.roads[i].junction for i in roads if network.roads[i].junction != -1]
     return str(inside[0]) if inside else ""
 
 
 def _approaches(network: RoadNetwork) -> dict[str, list[Approach]]:
-    """Map each signal id to the lane ends that it governs, each once."""
+    """The lane ends that each signal governs, without duplicates, by signal id."""
     found: dict[str, dict[tuple[int, int], Approach]] = defaultdict(dict)
     placed = ((s.signal_id, s.road, s.s_m, s.orientation, s.validities) for s in network.signals.values())
     referred = ((r.signal_id, r.road, r.s_m, r.orientation, r.validities) for r in network.references)
@@ -122,14 +122,14 @@ def _governed(road: Road, s_m: float, orientation: str, validities: Iterable[Val
     spans = list(validities) or [Validity(-100, 100)]
     for lane in road.section_at(s_m).lanes.values():
         meant = any(v.first <= lane.lane_id <= v.last for v in spans)
-        # A validity decides. Without one, orientation is the sign of the lanes, as CARLA's own parser reads it.
+        # A validity gives the lanes. Without one, the orientation gives their sign, as in CARLA's own parser.
         against = (orientation == "+" and lane.lane_id < 0) or (orientation == "-" and lane.lane_id > 0)
         if lane.lane_id and meant and lane.kind in DRIVABLE and not (against and not list(validities)):
             yield lane.lane_id
 
 
 def _entries(network: RoadNetwork, road: Road, lane: int, s_m: float) -> list[Approach]:
-    """Where traffic of (road, lane) must wait: at the signal, or for a connecting road at the junction's entry."""
+    """The places where traffic on a lane must wait: at the signal; on a connecting road, at the junction's entry."""
     if road.junction == -1:
         return [Approach(road.road_id, lane, s_m)]
     junction = network.junctions.get(road.junction)
@@ -149,7 +149,7 @@ def _entries(network: RoadNetwork, road: Road, lane: int, s_m: float) -> list[Ap
 
 
 def _entry_lane(road: Road, lane: int) -> int:
-    """Id of the lane in the section at the entry that becomes `lane`: follows links back through the sections."""
+    """Id of the lane in the first section that leads to `lane`, found by following the links of the sections back."""
     return lane if len(road.sections) == 1 else _trace(road, lane)
 
 
@@ -216,7 +216,7 @@ def _line_before(road: Road, lines: Iterable[RoadObject], approach: Approach, si
 
 
 def _speed_objects(network: RoadNetwork, landmarks: Mapping[str, Transform]) -> Iterator[SignalSite]:
-    """Speed limits that CARLA's towns place as objects named Speed_30; the wheel's parser reads them the same way."""
+    """Speed limits of CARLA's towns, which are objects with names such as Speed_30; the wheel reads them too."""
     for item in network.objects:
         match = SPEED_OBJECT.match(item.name)
         if match is not None:

@@ -1,4 +1,4 @@
-"""Collects quads from all parts of the scenery and cuts them into meshes by tile and material."""
+"""Collects quads from all parts of the scenery and divides them into meshes by tile and material."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ TILE_M = 64.0  # edge of a tile
 
 @dataclass(slots=True)
 class QuadSoup:
-    """Quads that are to become meshes: by (material, tag), lists of (vertices (n, 4, 3), normals, uv (n, 4, 2))."""
+    """Quads of future meshes: for each (material, tag) a list of (vertices (n, 4, 3), normals, uv (n, 4, 2))."""
 
     parts: dict[tuple[Material, SemanticTag], list[tuple[F64, F64, F64]]] = field(default_factory=dict)
 
     def add(self, material: Material, tag: SemanticTag, vertices: F64, normals: F64, uv: F64) -> None:
-        """Add quads whose corners go round; `normals` may be (n, 3) for flat quads."""
+        """Add quads, with their corners in order around each; `normals` may be (n, 3) for flat quads."""
         if len(vertices) == 0:
             return
         if normals.ndim == 2:

@@ -10,7 +10,7 @@ from embedded_carla.scene import F64
 from embedded_carla.scenery.grid import SectionGrid
 from embedded_carla.types import Transform, wrapped_deg
 
-LANE_KIND = "driving"  # the lane type that `get_waypoint` looks for by default, as the TrafficManager does
+LANE_KIND = "driving"  # the default lane type of `get_waypoint`, which the TrafficManager uses
 SPACING_M = 9.5  # between spawn points of a lane
 END_MARGIN_M = 4.0  # from a junction or the end of the road
 NARROWEST_LANE_M = 2.5
@@ -36,7 +36,7 @@ def spawn_points(grids: Sequence[SectionGrid]) -> tuple[Transform, ...]:
                 x, y, z = (float(v) for v in point)
                 out.append(Transform(x, y, z + LIFT_M, float(pitch_deg), wrapped_deg(float(yaw_deg)), 0.0))
                 taken = np.vstack([taken, point])
-    thin = -(-len(out) // MOST)  # keep every n-th on large maps, so that all of the map has some
+    thin = -(-len(out) // MOST)  # on large maps keep every n-th, so that they cover all of the map
     return tuple(out[:: max(thin, 1)])
 
 

@@ -18,9 +18,9 @@ from embedded_carla.types import SemanticTag
 
 KERB_HEIGHT_M = 0.15
 KERB_WIDTH_M = 0.15
-SKIRT_M = 0.6  # how far faces at the outer edge reach down into the terrain
+SKIRT_M = 0.6  # depth below the road to which faces at the outer edge reach into the terrain
 SAME_LEVEL_M = 1.5
-LANE_UV_M = 16.0  # texture offset per lane, from which shaders/ground_frag.glsl finds the lane's middle
+LANE_UV_M = 16.0  # texture offset per lane, with which shaders/ground_frag.glsl finds the lane's middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,15 +46,15 @@ SURFACES: dict[str, Surface | None] = {
 
 
 def surface_of(kind: str) -> Surface | None:
-    """The surface of a lane type, None if it has none; types that OpenDRIVE 1.4 does not know are paved."""
+    """The surface of a lane type, None if it has none; lane types that are not in OpenDRIVE 1.4 are paved."""
     return SURFACES.get(kind, ASPHALT)
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Neighbouring lanes with one surface: border polylines `left`, `right` (n, 3) in the world, already raised.
+    """Neighbouring lanes with one surface, between the border polylines `left` and `right` (n, 3), world, with height.
 
-    `keep` (n - 1,) tells which steps along s exist; `drivable` tells whether one of the lanes is for traffic.
+    `keep` (n - 1,) marks the steps along s that exist; `drivable` says whether one of the lanes is for traffic.
     """
 
     grid: SectionGrid

@@ -16,10 +16,10 @@ from embedded_carla.scenery.surfaces import KERB_HEIGHT_M, Strip
 from embedded_carla.types import SemanticTag
 
 STEP_M = 4.0
-BLOCK = 4  # cells along a side of a coarse block, which is drawn as one where no road is near
-BEYOND_M = 160.0  # of terrain around the roads' bounding box
+BLOCK = 4  # cells along a side of a coarse block, which is drawn as one quad far from roads
+BEYOND_M = 160.0  # width of the terrain around the roads' bounding box
 BELOW_ROAD_M = 0.06
-BRIDGE_CLEARANCE_M = 3.5  # a road this far above another is a bridge and does not pull the ground up
+BRIDGE_CLEARANCE_M = 3.5  # a road at least this far above another is a bridge and does not raise the ground
 BRIDGE_REACH_M = 16.0  # distance within which a lower road makes a road a bridge
 EVEN_M = 0.01
 FAR_SUNK_M = 0.1  # how much lower the coarse copy lies near roads
@@ -49,8 +49,8 @@ def road_samples(made: Sequence[Strip], spacing_m: float = 1.5) -> F64:
 def height_field(samples: F64, seed: int) -> tuple[HeightField, NDArray[np.bool_]]:
     """Terrain that stays `BELOW_ROAD_M` under every sample, and a mask of the nodes far from roads.
 
-    The terrain is smooth between samples and hilly far away. The masked nodes are so far from roads that whole blocks
-    of cells may be drawn as one. Raises MapError for a map too wide to hold.
+    The terrain is smooth between samples and hilly far away. The masked nodes are far enough from roads to draw whole
+    blocks of cells as one. Raises MapError if the map is too wide for the memory.
     """
     low, high = samples[:, :2].min(axis=0) - BEYOND_M, samples[:, :2].max(axis=0) + BEYOND_M
     if not np.all(high - low < WIDEST_MAP_M):
@@ -115,7 +115,7 @@ def _hills(shape: tuple[int, ...], seed: int) -> F64:
 
 
 def _flatten_blocks(height: F64, far: NDArray[np.bool_]) -> F64:
-    """Put the nodes of blocks that are far from roads on the two triangles that are drawn for the block."""
+    """Move the nodes of blocks far from roads onto the two triangles that are drawn for the block."""
     i, j = (BLOCK * k[:, None, None] for k in np.nonzero(coarse_blocks(far)))
     a, b = np.meshgrid(np.arange(BLOCK + 1), np.arange(BLOCK + 1), indexing="ij")
     u, v = a / BLOCK, b / BLOCK
@@ -137,9 +137,9 @@ def coarse_blocks(far: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def draw(field: HeightField, far: NDArray[np.bool_], soup: QuadSoup) -> None:
-    """Add the terrain: coarse blocks far from roads and where it is even, single cells elsewhere.
+    """Add the terrain: coarse blocks far from roads and on even ground, single cells elsewhere.
 
-    A coarse copy, sunk where the terrain is fine, serves cameras far away.
+    For far cameras there is a coarse copy, which is lowered where the terrain has single cells.
     """
     flat = coarse_blocks(far) | _even_blocks(field.height)
     fine = ~np.repeat(np.repeat(flat, BLOCK, axis=0), BLOCK, axis=1)

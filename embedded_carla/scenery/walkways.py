@@ -1,4 +1,4 @@
-"""Where people walk: centre lines of pavements, outlines of crossings."""
+"""Areas for walkers: centre lines of pavements, outlines of crossings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The project's own towns, made from a few numbers each: `python -m embedded_carla.maps.generator` writes them."""
+"""Generates the project's own towns from a few numbers: `python -m embedded_carla.maps.generator` writes them."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Pose:
         return Pose(self.x + c * ahead_m - s * left_m, self.y + s * ahead_m + c * left_m, self.heading_rad + turn_rad)
 
     def seen(self, other: Pose) -> tuple[float, float]:
-        """Position of `other` as (ahead, left) in this pose's axes."""
+        """Position (ahead, left) of `other` in this pose's axes, m."""
         c, s = math.cos(self.heading_rad), math.sin(self.heading_rad)
         dx, dy = other.x - self.x, other.y - self.y
         return c * dx + s * dy, -s * dx + c * dy
@@ -43,7 +43,7 @@ def wrapped(angle_rad: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """One geometry of constant or linearly changing curvature, `length_m` long."""
+    """A geometry of length `length_m` with constant or linearly changing curvature."""
 
     length_m: float
     curvature_start: float = 0.0
@@ -124,7 +124,7 @@ def _leg(a: Corner, b: Corner) -> tuple[float, float]:
 
 
 def through(corners: Sequence[Corner], closed: bool = False) -> Alignment:
-    """Path along `corners`, rounded at each; raises ValueError where a leg is too short for its two roundings.
+    """Path along `corners`, rounded at each. Raises ValueError if a leg is too short for its two roundings.
 
     An open path begins at the first corner and ends at the last. A closed path begins and ends in the middle of the leg
     from the first corner to the second.
@@ -150,7 +150,7 @@ def through(corners: Sequence[Corner], closed: bool = False) -> Alignment:
 
 
 def connection(a: Pose, b: Pose, straight_m: float = 0.0) -> Alignment:
-    """Path from `a` to `b`: a line-arc-line where the tangents meet, else a biarc.
+    """Path from `a` to `b`: line, arc, line if the tangents meet; otherwise a biarc.
 
     The line-arc-line is straight for at least `straight_m` at both ends.
     """

@@ -1,4 +1,4 @@
-"""Builds a town: numbers its parts, lays streets and joins them where they meet."""
+"""Builds a town: numbers its parts, adds streets and joins them at junctions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from embedded_carla.maps.generator.model import (
 )
 
 STRAIGHT_RAD = math.radians(30.0)
-"""A movement that turns less goes straight on."""
+"""Maximum turning angle of a movement that counts as straight on, rad."""
 
 FLAT: tuple[Cubic, ...] = ((0.0, 0.0, 0.0, 0.0, 0.0),)
 
@@ -103,7 +103,7 @@ class TownBuilder:
         self._other_ids: Iterator[int] = count(10_000)
 
     def new_id(self) -> int:
-        """An id that no junction, signal, object or controller has yet."""
+        """A new id for a junction, signal, object or controller."""
         return next(self._other_ids)
 
     def street(
@@ -159,7 +159,7 @@ class TownBuilder:
     def lay_through(
         self, junction: Junction, source: Arm, target: Arm, path: Alignment, section: Section, speed_kmh: float
     ) -> Road:
-        """Add a connecting road along `path`, whose lanes already name their predecessors and successors."""
+        """Add a connecting road along `path`; the lanes of `section` already have their links."""
         (z0, slope0), (z1, slope1) = source.rise, target.rise
         road = Road(
             next(self._road_ids), f"{junction.name} {source.road.road_id}-{target.road.road_id}", path,
@@ -189,7 +189,7 @@ def _connecting_section(
 
 
 def _beside(source: Arm, target: Arm, pavement: bool, length_m: float) -> Iterator[Lane]:
-    """The lanes right of the driving lanes; what one of the streets lacks narrows to nothing."""
+    """The lanes right of the driving lanes; a lane that only one of the streets has narrows to zero width."""
     a, b = source.profile, target.profile
     if min(a.bicycle_m, b.bicycle_m) > 0.0 and abs(turn_of(source, target)) < STRAIGHT_RAD:
         lane = Lane("biking", _blend(a.bicycle_m, b.bicycle_m, length_m))

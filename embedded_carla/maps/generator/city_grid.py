@@ -15,8 +15,8 @@ from embedded_carla.maps.generator.signs import speed_sign
 
 Node = tuple[int, int]  # column, row
 
-_X_M = (0.0, 110.0, 215.0, 335.0, 425.0, 545.0)  # of the columns
-_Y_M = (0.0, 95.0, 200.0, 290.0, 400.0)  # of the rows
+_X_M = (0.0, 110.0, 215.0, 335.0, 425.0, 545.0)  # x of the columns
+_Y_M = (0.0, 95.0, 200.0, 290.0, 400.0)  # y of the rows
 _COLUMN_Z_M = (0.0, 0.0, 0.0, 2.0, 3.2, 2.2)
 _ROW_Z_M = (0.0, 0.0, 0.0, 1.2, 0.0)
 _ARTERIAL_COLUMN, _ARTERIAL_ROW = 2, 2
@@ -86,7 +86,7 @@ def _neighbours() -> dict[Node, list[Node]]:
 
 
 def _chains(neighbours: dict[Node, list[Node]], junctions: Sequence[Node]) -> list[list[Node]]:
-    """Every street once, as the nodes that it passes from one junction to the next."""
+    """Every street once, as its nodes from one junction to the next."""
     chains: list[list[Node]] = []
     taken: set[tuple[Node, Node]] = set()
     for start in junctions:
@@ -113,7 +113,7 @@ def _lanes_of(a: Node, b: Node) -> Profile:
 
 
 def _setback(node: Node, other: Node) -> float:
-    """Distance from the node's middle at which the street from `other` ends."""
+    """Distance between the node's middle and the end of the street from `other`, m."""
     if node == _ROUNDABOUT:
         return REACH_M
     crosses_arterial = node[0] == _ARTERIAL_COLUMN if node[1] == other[1] else node[1] == _ARTERIAL_ROW

@@ -30,10 +30,10 @@ _LOOP = (
     Corner(1150.0, -180.0, 100.0, 40.0),
     Corner(1080.0, 60.0, 50.0, 25.0),
 )
-_VILLAGE_FROM, _VILLAGE_TO = 9, 10  # the leg between these corners
-_GATE_M = (95.0, 375.0)  # where the village begins and ends, along that leg
-_FORKS_M = (140.0, 330.0)  # its T-junctions
-_BACK_STREET_M = 85.0  # how far beside the main street the back street runs
+_VILLAGE_FROM, _VILLAGE_TO = 9, 10  # the village is on the leg between these corners
+_GATE_M = (95.0, 375.0)  # start and end of the village along this leg
+_FORKS_M = (140.0, 330.0)  # its T-junctions along this leg
+_BACK_STREET_M = 85.0  # distance of the back street from the main street
 
 RURAL = Profile(lanes=1, lane_m=3.25, centre="broken", side_m=1.5, pavement_m=0.0)
 VILLAGE = Profile(lanes=1, lane_m=3.25, centre="solid", pavement_m=2.0)

@@ -1,4 +1,4 @@
-"""Helpers for a long road cut into pieces: stations, height by knots, and where overtaking is in sight."""
+"""Helpers for a long road that is cut into pieces: stations, heights by knots, and centre lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from embedded_carla.maps.generator.builder import height, hermite
 from embedded_carla.maps.generator.model import Cubic, Mark
 
 Knots = Sequence[tuple[float, float]]  # (station, value): level at each knot, cubic between
-_SIGHT_M = 60.0  # how far ahead a sharp curve makes the centre line solid
+_SIGHT_M = 60.0  # the centre line is solid if a sharp curve is within this distance
 _SAMPLE_M = 10.0
 
 

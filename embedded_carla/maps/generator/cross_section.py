@@ -9,7 +9,7 @@ from embedded_carla.maps.generator.model import Cubic, Lane, Mark, Section
 KERB_M = 0.3
 APPROACH_M = 22.0  # within this distance of a junction lane lines and centre lines are solid
 
-NO_PARKING_M, TAPER_M = 12.0, 8.0  # a parking lane ends so far before a junction, over this length
+NO_PARKING_M, TAPER_M = 12.0, 8.0  # distance before a junction at which a parking lane ends, and length of its taper
 
 NO_MARK = Mark()
 KERB = Mark("curb", width_m=0.15)
@@ -21,10 +21,13 @@ LANE_LINE = Mark("broken", lane_change="both")
 class Profile:
     """A street with the same lanes on both sides; lane 1 is the innermost of each direction.
 
-    `centre` is the mark type of the yellow centre line. Beside the driving lanes there is a strip of `side_m`
-    ("shoulder", ended by a kerb where there is a pavement) and a pavement of `pavement_m`, 0 for none. One-way streets
-    have lanes on the right only. A bicycle lane of `bicycle_m` and a parking lane of `parking_m` lie between driving
-    lanes and strip; before junctions the parking lane ends, and the pavement takes its place.
+    * `lanes`, `lane_m`: driving lanes in each direction, and their width.
+    * `centre`: mark type of the yellow centre line.
+    * `side_m`: width of the strip beside the driving lanes (lane type "shoulder"); before a pavement it is a kerb.
+    * `pavement_m`: width of the pavement, 0 for none.
+    * `one_way`: the street has lanes on the right only.
+    * `bicycle_m`, `parking_m`: widths of a bicycle lane and of a parking lane between driving lanes and strip, 0 for
+      none. Before junctions the parking lane ends, and the pavement takes its place.
     """
 
     lanes: int
@@ -58,7 +61,7 @@ def constant(width_m: float) -> tuple[Cubic, ...]:
 
 
 def beside_lanes(profile: Profile, length_m: float, sign: int) -> dict[int, Lane]:
-    """The lanes beyond the driving lanes on the side that `sign` tells, by id."""
+    """The lanes outside the driving lanes by id, on the left (`sign` 1) or on the right (-1)."""
     kinds: list[Lane] = []
     if profile.bicycle_m > 0.0:
         kinds.append(Lane("biking", constant(profile.bicycle_m)))

@@ -1,4 +1,4 @@
-"""An at-grade junction of streets: every movement, pavements round the corners, crosswalks, lights and signs."""
+"""A junction of streets at one level: all movements, pavements round the corners, crosswalks, lights and signs."""
 
 from __future__ import annotations
 
@@ -28,10 +28,7 @@ class Control:
 
 
 def cross(town: TownBuilder, name: str, arms: Sequence[Arm], control: Control) -> list[Movement]:
-    """Join `arms` (at least three) by one connecting road per movement, and set up `control`.
-
-    At one-way streets there are the movements that they allow.
-    """
+    """Join `arms` (at least three) by one connecting road for each possible movement, and set up `control`."""
     junction = town.junction(name)
     by_arm = [_movements(town, junction, arms, source) for source in arms]
     if control.kind.startswith("lights"):
@@ -90,14 +87,14 @@ def _lights(
 
 
 def _refer(moves: Sequence[Movement], signal_id: int) -> None:
-    """Refer each connecting road's lanes to their signal at the road's very start, as CARLA's towns do."""
+    """Add to each connecting road a reference to its signal, at the road's start as in CARLA's towns."""
     for move in moves:
         for i in range(move.lanes):
             move.road.signals.append(SignalReference(signal_id, 0.1, "-", -1 - i))
 
 
 def _far_side_light(town: TownBuilder, arm: Arm, arms: Sequence[Arm], moves: Sequence[Movement]) -> int:
-    """Place a light beyond the junction, right of the lanes that go straight on, or beyond the street that crosses."""
+    """Place a light on the far side of the junction, right of the lanes straight on, or behind the crossing street."""
     signal_id = town.new_id()
     ahead = [other for other in arms if other is not arm and abs(turn_of(arm, other)) < STRAIGHT_RAD]
     kerb = 0.9  # from the lane's edge to the pole's middle

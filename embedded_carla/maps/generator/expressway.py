@@ -1,7 +1,7 @@
 """A one-way expressway with two lanes, clockwise round a town, with one exit and one entry.
 
-On the side of the interchange it runs straight along x. There it is, in the direction of traffic: a road on which a
-slip lane opens, the exit, a road, the entry, a road on which the slip lane goes on, and the place where that lane ends.
+On the side of the interchange it runs straight along x. In the direction of traffic it has there: a road on which a
+slip lane opens, the exit, a road, the entry, a road on which the slip lane continues, and the end of the slip lane.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ LANE_M, SHOULDER_M, LEFT_M = 3.5, 2.5, 1.0
 MAIN = Profile(lanes=2, lane_m=LANE_M, centre="solid", side_m=SHOULDER_M, pavement_m=0.0, one_way=True)
 RAMP = Profile(lanes=1, lane_m=LANE_M, centre="solid", side_m=1.5, pavement_m=0.0, one_way=True)
 _EDGE_M = 2 * LANE_M
-_SLIP = 3  # the slip lane; where there is one, the shoulder has the next number
+_SLIP = 3  # number of the slip lane; on roads with a slip lane, the shoulder has the next number
 _KMH, _RAMP_KMH = 90.0, 60.0
 
 _WEST_M, _EAST_M, _SOUTH_M, _NORTH_M = -240.0, 940.0, -110.0, 560.0
 _RADIUS_M, _SPIRAL_M = 90.0, 40.0
-_SLIP_X_M = -70.0  # where the slip lane opens
-_ZONES_X_M = ((120.0, 170.0), (530.0, 580.0), (750.0, 820.0))  # of the exit, of the entry, where the slip lane ends
+_SLIP_X_M = -70.0  # x at which the slip lane opens
+_ZONES_X_M = ((120.0, 170.0), (530.0, 580.0), (750.0, 820.0))  # range of x: exit, entry, end of the slip lane
 _OPENING_M = 60.0
 _DRIFT_RAD = math.radians(6.0)
 
 
 def expressway(town: TownBuilder, ramps_x_m: tuple[float, float], ramps_y_m: float) -> list[Arm]:
-    """Lay the expressway; returns the ends of the slip roads of its exit and entry, south of it at `ramps_y_m`."""
+    """Add the expressway; returns the ends of the slip roads of its exit and entry, south of it at `ramps_y_m`."""
     corners = ((_WEST_M, _NORTH_M), (_EAST_M, _NORTH_M), (_EAST_M, _SOUTH_M), (_WEST_M, _SOUTH_M))
     loop = through([Corner(x, y, _RADIUS_M, _SPIRAL_M) for x, y in corners], closed=True)
     middle = loop.poses[0].x
@@ -69,7 +69,7 @@ def _opening() -> tuple[Cubic, ...]:
 
 
 def _road(town: TownBuilder, name: str, path: Alignment, slip: tuple[Cubic, ...]) -> Road:
-    """A part of the expressway, with a slip lane of that width where it has one."""
+    """A part of the expressway; `slip` is the width profile of its slip lane, empty for none."""
     lanes = _lanes()
     if slip:
         lanes[-_SLIP] = Lane("driving", slip, (EDGE,))
@@ -93,14 +93,14 @@ def _lanes() -> dict[int, Lane]:
 
 
 def _widen(before: Road, after: Road) -> None:
-    """Link a road to one on which a slip lane opens between its last lane and the shoulder."""
+    """Link `before` to `after`, on which a slip lane opens between the last lane and the shoulder."""
     before.successor, after.predecessor = Link("road", after.road_id, "start"), Link("road", before.road_id, "end")
     for a, b in ((1, 1), (-1, -1), (-2, -2), (-_SLIP, -_SLIP - 1)):
         before.sections[-1].lanes[a].successor, after.sections[0].lanes[b].predecessor = b, a
 
 
 def _zone(town: TownBuilder, name: str, before: Road, after: Road) -> Junction:
-    """A junction at which the lanes go straight on; the shoulder is that of the slip road's link."""
+    """A junction through which the lanes go straight on; the connecting road of the slip road has the shoulder."""
     junction = town.junction(f"expressway {name}")
     lanes = {key: lane for key, lane in _lanes().items() if key > -_SLIP}
     for key in (-1, -2):

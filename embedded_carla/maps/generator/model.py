@@ -11,7 +11,7 @@ Cubic = tuple[float, float, float, float, float]  # s, a, b, c, d
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A road mark at a lane's outer edge, from `s_m` (relative to its section) on."""
+    """A road mark at a lane's outer edge that begins at `s_m`, relative to its section."""
 
     kind: str = "none"
     colour: str = "white"
@@ -50,10 +50,10 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """A light or sign as it stands beside the road, in CARLA's convention.
+    """A light or sign beside the road, in CARLA's convention.
 
-    `h_offset_rad` turns the road's heading into the travel direction of the lanes that the signal governs. `validity`
-    (0, 0) means that references name these lanes.
+    `h_offset_rad` is the angle from the road's heading to the direction of the governed traffic. `validity` (0, 0)
+    means that signal references give the governed lanes.
     """
 
     signal_id: int
@@ -101,7 +101,7 @@ class MapObject:
 
 @dataclass(slots=True)
 class Road:
-    """A road with its lanes and what stands on it."""
+    """A road with its lanes, objects and signals."""
 
     road_id: int
     name: str
@@ -120,7 +120,7 @@ class Road:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A movement through a junction; the connecting road begins at its incoming road."""
+    """A movement through a junction; the connecting road starts at the incoming road."""
 
     incoming: int
     connecting: int
@@ -129,7 +129,7 @@ class Connection:
 
 @dataclass(slots=True)
 class Junction:
-    """A junction; its `controllers` take turns in their order."""
+    """A junction; its `controllers` become active in their order."""
 
     junction_id: int
     name: str

@@ -1,7 +1,7 @@
 """motorway: a closed motorway, three lanes each way, with one interchange below a country road's bridge.
 
-Both carriageways are one road, so that its plan is exact; lane 1 of each side is half of the median, lanes 2 to 4 carry
-traffic. The whole interchange is laid out twice, once for each carriageway, turned by 180 degrees.
+Both carriageways are one road, so that its geometry is exact: lane 1 of each side is half of the median, lanes 2 to 4
+carry traffic. The interchange is built once for each carriageway; the second time it is turned by 180 degrees.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def _station(loop: Alignment, ahead_m: float) -> float:
 
 
 def _slip_side(zone: int) -> tuple[bool, bool]:
-    """Whether the slip lanes of the right and the left carriageway take the shoulder's place in this zone."""
+    """For the right and the left carriageway, whether a slip lane replaces the shoulder in this zone."""
     return (zone in (1, 2, 3), zone in (0, 1, 2))
 
 
@@ -118,8 +118,8 @@ def _guard_rails(town: TownBuilder, road: Road, edge_m: float) -> None:
 def _slip_road(town: TownBuilder, loop: Alignment, s0: float, s1: float, *, decelerate_right: bool) -> Road:
     """Add the level motorway with a slip lane on both sides.
 
-    On one side the slip lane opens, for leaving the motorway; on the other it comes from the ramp of the country road.
-    Traffic on the right runs with the stations, on the left against them.
+    On one side the slip lane opens for traffic that leaves the motorway; on the other it continues the ramp from the
+    country road. Traffic on the right drives in the direction of the stations, on the left against it.
     """
     part = loop.between(s0, s1)
     length = part.length_m
@@ -157,7 +157,7 @@ def _carriageways(
             own[-_LAST].marks = (NO_MARK,)
         for k in range(1, len(own)):
             own[-k].predecessor, own[-k].successor = source.incoming(k), target.outgoing(k)
-        if not slip and ends:  # the shoulder's id changes where a slip lane begins beyond it
+        if not slip and ends:  # the shoulder gets another id if a slip lane begins
             own[-_SLIP].predecessor = source.incoming(_shoulder(source))
             own[-_SLIP].successor = target.outgoing(_shoulder(target))
         path = connection(source.into, target.into.moved(0.0, 0.0, math.pi))

@@ -1,7 +1,8 @@
-"""proving_ground: what scenario types need and the other towns lack, on 0.8 by 0.6 km.
+"""proving_ground: roads that some scenario types need and the other towns lack, on 0.8 by 0.6 km.
 
-A country road runs round a town and has T-junctions without lights. Inside are a street with parking lanes, two with
-bicycle lanes, and one with three lanes each way between lights. An expressway with slip roads runs round all of it.
+A country road with T-junctions without lights runs round a town. The town has a street with parking lanes, two streets
+with bicycle lanes, and a street with three lanes each way between lights. An expressway with slip roads runs round
+everything.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _KMH = {TRUNK: 70.0, AVENUE: 50.0, STREET: 50.0, PARKING: 40.0, BICYCLES: 40.0}
 
 _X_M, _Y_M = (0.0, 200.0, 500.0, 700.0), (0.0, 140.0, 280.0, 420.0)  # of the country road and of the streets
 _TRUNK_RADIUS_M, _TRUNK_SPIRAL_M = 60.0, 20.0
-_RAMPS_X_M = (300.0, 400.0)  # where the slip roads of the expressway meet the country road
+_RAMPS_X_M = (300.0, 400.0)  # x at which the slip roads of the expressway meet the country road
 
 Point = tuple[float, float]
 
@@ -41,7 +42,7 @@ _STREETS: tuple[tuple[Profile, tuple[Point, ...]], ...] = (  # each from crossin
 )
 _CONTROLS = {(200.0, 140.0): "lights", (500.0, 140.0): "lights", (200.0, 280.0): "stop", (500.0, 280.0): "yield",
              (0.0, 140.0): "stop", (700.0, 280.0): "stop", (200.0, 0.0): "stop"}  # fmt: skip
-"""Control by place; all others are "yield"."""
+"""Control of the junction at each place; all other junctions are "yield"."""
 
 
 def build() -> Town:
@@ -62,7 +63,7 @@ def build() -> Town:
 
 
 def _minor(arms: list[Arm]) -> tuple[int, ...]:
-    """The arms that give way: the side street of a T-junction, at a crossing the street along x."""
+    """Indices of the arms that give way: the side street of a T-junction; at a crossing, the street along x."""
     if len(arms) > 3:
         return tuple(i for i, arm in enumerate(arms) if abs(math.sin(arm.into.heading_rad)) < 0.5)
     side = (
@@ -77,7 +78,7 @@ def _setback(profile: Profile) -> float:
 
 
 def _crossing_profile(place: Point, street: tuple[Point, Point]) -> Profile:
-    """The widest street at a place that runs across another one."""
+    """The profile of the widest street that crosses `street` at a place."""
     is_along_x = street[0][1] == street[1][1]
     found = [
         profile for profile, points in _STREETS if place in points and (points[0][1] == points[1][1]) != is_along_x
@@ -111,7 +112,7 @@ def _lay(
 
 
 def _trunk(town: TownBuilder, arms: dict[Point, list[Arm]]) -> None:
-    """The country road: a rounded rectangle, cut at all places on it where streets and slip roads end."""
+    """Add the country road: a rounded rectangle, cut where streets and slip roads join it."""
     (x0, x1), (y0, y1) = (_X_M[0], _X_M[-1]), (_Y_M[0], _Y_M[-1])
     corners = [Corner(x, y, _TRUNK_RADIUS_M, _TRUNK_SPIRAL_M) for x, y in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))]
     loop = through(corners, closed=True)
@@ -130,7 +131,7 @@ def _trunk(town: TownBuilder, arms: dict[Point, list[Arm]]) -> None:
 
 
 def _part(loop: Alignment, s0_m: float, s1_m: float) -> Alignment:
-    """A part of a closed line, also across its start."""
+    """A part of a closed line; it may contain the line's start."""
     if s1_m <= loop.length_m:
         return loop.between(s0_m, s1_m)
     first, second = loop.between(s0_m, loop.length_m), loop.between(0.0, s1_m - loop.length_m)

@@ -32,7 +32,7 @@ def _ring_road(
 def roundabout(
     town: TownBuilder, name: str, x: float, y: float, z: float, arms: Sequence[Arm], ring: Profile = RING
 ) -> None:
-    """Join `arms`, whose ends lie REACH_M from the centre and point to it, by a ring to which they give way."""
+    """Join `arms` by a ring to which they give way; their ends point to the centre, REACH_M away from it."""
 
     def angle(arm: Arm) -> float:
         return (arm.into.heading_rad + math.pi) % (2.0 * math.pi)

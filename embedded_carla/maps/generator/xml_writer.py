@@ -1,4 +1,4 @@
-"""Writes a `Town` as OpenDRIVE 1.4 text; numbers are rounded so that the text is the same on every machine."""
+"""Writes a `Town` as OpenDRIVE 1.4 text; numbers are rounded, so that the text is the same on every machine."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _plan(parent: Element, alignment: Alignment) -> None:
 
 
 def _cubics(parent: Element, tag: str, cubics: Iterable[Cubic], station: str = "s") -> None:
-    """Add a cubic profile. Each power of s needs three digits more to be as exact at a station of 1 km."""
+    """Add a cubic profile. Each power of s gets three more digits, for the same accuracy at a station of 1 km."""
     for s, *coefficients in cubics:
         values = {n: _number(v, d) for n, v, d in zip("abcd", coefficients, (6, 9, 12, 15), strict=True)}
         SubElement(parent, tag, {station: _number(s), **values})

@@ -1,4 +1,4 @@
-"""Selection of the unit shapes that draw an actor, in three levels of detail."""
+"""Selects the unit shapes that draw an actor, in three levels of detail."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def body_keys(actor: ActorView) -> tuple[Key, ...]:
 def make_shape(key: Key) -> Shape:
     """Build the shape of a key.
 
-    Its kind is a vehicle's shape, "adult", "child", "rider SHAPE", "door NUMBER SHAPE", "opening NUMBER SHAPE",
-    "wheel", "thin_wheel", or a prop's name.
+    The key's kind is a vehicle's shape, "adult", "child", "rider SHAPE", "door NUMBER SHAPE", "opening NUMBER SHAPE",
+    "wheel", "thin_wheel", or the name of a prop.
     """
     kind, model, level = key
     if kind.startswith(("door ", "opening ")):

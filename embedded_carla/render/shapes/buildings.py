@@ -1,6 +1,6 @@
 """Unit shapes of buildings (x, y in -0.5..0.5, z in 0..1), fronts along +x; the fragment shader draws their façades.
 
-`motion` of a building's vertices is (1 on walls with windows, 2 on tiled roofs; 1 where shops may face the street).
+The `motion` of a vertex is a pair of flags: (1 on walls with windows, 2 on tiled roofs; 1 if it may have shops).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FILLED: dict[str, tuple[Filled, ...]] = {
     "house hip": _HOUSE,
     "house terrace": _HOUSE,
 }
-"""Boxes that a shape fills from the ground up, slightly inside its walls: least and greatest x and y, top."""
+"""For each shape, boxes from the ground up that lie slightly inside its walls: (x min, x max, y min, y max, top)."""
 
 TILES: dict[str, Colour] = {"gable": (0.26, 0.10, 0.065), "hip": (0.10, 0.095, 0.10), "terrace": (0.20, 0.085, 0.06)}
 """Linear colour of the roof tiles by house type."""

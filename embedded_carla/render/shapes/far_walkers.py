@@ -1,4 +1,4 @@
-"""Low-detail walkers, about 20 pixels tall, also used for shadows: a third of the triangles, the same outline."""
+"""Low-detail walkers with the same outline and a third of the triangles, for heights of about 20 px and for shadows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Builder of triangle meshes from boxes, prisms, cylinders, ellipsoids and skins of quads.
 
-A shape's vertices are (N, 12) float32: position 3, normal 3, colour 3, part 1, motion 2 (movement of the part, height
-of its pivot). Triangles wind counter-clockwise seen from outside by the right-hand rule on raw coordinates.
+The vertices of a shape are (N, 12) float32: position (3), normal (3), colour (3), part (1) and motion (2: movement of
+the part, height of its pivot). The corners of a triangle are counter-clockwise seen from outside, by the right-hand
+rule on raw coordinates.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class Shape:
 
 
 class ShapeBuilder:
-    """Collects primitives and joins them into one Shape. `part` and `motion` apply to all that is added after them."""
+    """Collects primitives and joins them into one Shape. `part` and `motion` apply to all that is added afterwards."""
 
     def __init__(self) -> None:
         self._vertices: list[F32] = []
@@ -41,7 +42,7 @@ class ShapeBuilder:
         self.motion = (0.0, 0.0)
 
     def add(self, positions: ArrayLike, normals: ArrayLike, triangles: ArrayLike, colour: Colour | F32) -> None:
-        """Add vertices (N, 3) with normals (N, 3), triangles (M, 3) among them, one colour or (N, 3) colours."""
+        """Add vertices (N, 3) with normals (N, 3), triangles (M, 3) as indices, and one colour or (N, 3) colours."""
         p = np.asarray(positions, dtype=np.float32)
         block = np.zeros((len(p), WIDTH), dtype=np.float32)
         block[:, 0:3] = p

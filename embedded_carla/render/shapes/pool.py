@@ -18,7 +18,7 @@ SCENERY = "~"  # first part of scenery keys: sorts after actors, which occlude t
 
 
 class ShapePool:
-    """Unit shapes by number, built when first drawn; the drawing order depends on their keys only."""
+    """Unit shapes by number, built when first drawn; the drawing order depends only on their keys."""
 
     def __init__(self, ctx: Any, make: Callable[[Key], Shape]) -> None:
         self._ctx = ctx
@@ -28,7 +28,7 @@ class ShapePool:
         self._parts: dict[str, list[bytes]] = {"vertices": [], "indices": []}
         self._used = {"vertices": 0, "indices": 0}  # bytes
         self._buffers: dict[str, Any] = {}
-        self.version = 0  # version of the buffers: vertex arrays made for an older version are invalid
+        self.version = 0  # version of the buffers; vertex arrays of an older version are invalid
         self.kind: I32 = np.zeros(0, dtype=np.int32)
         self.by_rank: I64 = np.zeros(0, dtype=np.int64)
         self.index_count: I64 = np.zeros(0, dtype=np.int64)

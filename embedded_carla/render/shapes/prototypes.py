@@ -44,8 +44,10 @@ TALL = 1.25  # height / width of an American speed limit sign
 class Prototype:
     """A prototype of scenery.
 
-    `levels` are shapes from fine to coarse; `level_px` is the least radius on screen, px, of each level but the last;
-    `kind` names the fragment shader variant; below `least_px` the object is not drawn.
+    * `levels`: shapes from fine to coarse.
+    * `level_px`: minimum radius on screen, px, of each level but the last.
+    * `kind`: variant of the fragment shader.
+    * `least_px`: minimum radius on screen, px; a smaller object is not drawn.
     """
 
     levels: tuple[Shape, ...]
@@ -69,7 +71,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
 
 
 def variant(name: str, seed: int) -> str:
-    """The prototype that draws a placement called `name`."""
+    """The prototype for a placement with this name and seed."""
     kinds = VARIANTS.get(name)
     return name if kinds is None else kinds[(abs(seed) // 7) % len(kinds)]
 
@@ -94,7 +96,7 @@ def _prototypes() -> dict[str, Prototype]:
 
 
 def _props() -> dict[str, Prototype]:
-    """Props that are part of the scenery, named "prop " and CARLA's name."""
+    """Props that are part of the scenery, by the name "prop NAME" with CARLA's name of the prop."""
     names = ("bench", "trashcan01", "mailbox", "busstop", "advertisement", "plantpot06")
     return {f"prop {n}": Prototype((prop(n),), (), "object", PLAIN, least_px=2.5, far_m=200.0) for n in names}
 
@@ -130,7 +132,7 @@ METAL = ("street_lamp", "pole", "mast_arm", "guard_rail", "fence", "sign_post")
 
 
 def shape_of(name: str, level: int, look: Look) -> Shape:
-    """The shape of a prototype in a look: its own signal heads, its own colour of posts and rails."""
+    """The shape of a prototype in a look, which has its own signal heads and its own colour of posts and rails."""
     shape = PROTOTYPES[name].levels[level]
     if look.is_default:
         return shape

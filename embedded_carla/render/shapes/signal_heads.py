@@ -13,11 +13,11 @@ from embedded_carla.render.shapes.parts import Part
 PARTS = (Part.SIGNAL_GREEN, Part.SIGNAL_YELLOW, Part.SIGNAL_RED)
 BLACK = (0.014, 0.014, 0.015)
 OVEREXPOSED = ((0.5, 1.0, 0.8), (1.0, 0.8, 0.35), (1.0, 0.45, 0.15))
-"""Linear colours of the middles of overexposed lamps, green, yellow and red: paler, and red ones turn orange."""
+"""Linear colours of the middle of overexposed lamps, green, yellow, red: paler than the lamp, and orange for red."""
 
 CORNERS = 14
 UNITS_UP = 0.45
-"""A length across the head, in units up: a lamp's disc is round on a head of usual size."""
+"""Ratio of unit lengths across and up the head, with which a lamp's disc is round on a head of usual size."""
 
 VISOR_OF_RADIUS = (0.31 / 0.26, 0.14 / 0.26)
 """Half width and height of a visor, as multiples of the lamp's radius."""

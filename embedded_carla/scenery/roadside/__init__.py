@@ -1,1 +1,1 @@
-"""What stands beside the roads: buildings, vegetation, furniture, and the room for them."""
+"""Objects beside the roads: buildings, vegetation and furniture, and the free room for them."""

@@ -15,7 +15,7 @@ from embedded_carla.scenery.soup import ribbon
 from embedded_carla.scenery.surfaces import triangles_of
 
 LEAST_M = 0.5
-"""Least distance from anything that is placed by rule to the nearest driving lane."""
+"""Minimum distance from a generated object to the nearest driving lane, m."""
 
 STEP_M = 0.2  # between the points at which an outline is tested
 SAME_LEVEL_M = 2.5  # a lane further above or below is on another level
@@ -34,9 +34,9 @@ class LaneClearance:
         self._lanes = TriangleIndex(triangles_of(np.concatenate(lanes)))
 
     def is_kept(self, centre: F64, along: F64, length_m: float, width_m: float) -> NDArray[np.bool_]:
-        """Whether rectangles stay LEAST_M away from every driving lane of their level, (N,).
+        """Whether each rectangle is at least LEAST_M away from every driving lane at its level, (N,).
 
-        `centre` (N, 3); `along` (N, 2) unit vectors along their `length_m`.
+        `centre` (N, 3) are the centres; `along` (N, 2) are unit vectors in the direction of `length_m`.
         """
         outline = _outline(0.5 * length_m + LEAST_M, 0.5 * width_m + LEAST_M)
         across = np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -49,7 +49,7 @@ class LaneClearance:
 
 
 def _outline(half_length_m: float, half_width_m: float) -> F64:
-    """Points (M, 2) around a rectangle. The outline is enough, as lanes are too wide to lie within a rectangle."""
+    """Points (M, 2) on the outline of a rectangle; the outline is enough, because no lane is inside a rectangle."""
     u = np.linspace(-half_length_m, half_length_m, int(2.0 * half_length_m / STEP_M) + 2)
     v = np.linspace(-half_width_m, half_width_m, int(2.0 * half_width_m / STEP_M) + 2)
     sides = [np.stack([u, np.full(len(u), w)], axis=1) for w in (-half_width_m, half_width_m)]

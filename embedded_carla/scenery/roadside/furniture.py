@@ -14,7 +14,7 @@ from embedded_carla.types import SemanticTag, Transform
 
 LAMP_SPACING_M = 30.0
 LAMP_HEIGHT_M = 7.5
-LAMP_ARMS_M = (2.4, 1.6, 0.9)  # the longest that stays clear of the lanes is used: pavements may be narrow
+LAMP_ARMS_M = (2.4, 1.6, 0.9)  # lengths of a lamp's arm; the longest that keeps clear of the lanes is used
 BEHIND_PAVEMENT_M = 1.4
 POLE_M = 0.14
 SIGNAL_HEAD_M = (0.3, 0.52, 1.16)  # depth, width, height of a light's housing
@@ -24,12 +24,12 @@ OVERHEAD_FOOT_M = 5.0  # lower edge of a face above the carriageway
 SIGN_SIZES_M = {"stop": 0.8, "yield": 0.9, "speed_limit": 0.75}
 SIGN_PROTOTYPES = {"stop": "sign_stop", "yield": "sign_yield", "speed_limit": "sign_speed"}
 RAIL_LENGTH_M, LONG_RAIL_M, RAIL_HEIGHT_M = 4.0, 8.0, 0.8
-RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # from the edge of the road; more is needed where that edge is a driving lane's
+RAIL_BEYOND_M = (0.25, 0.6, 0.75, 1.0)  # distances from the road's edge; the smallest that keeps clear of lanes is used
 RAIL_WIDTH_M = 0.16
 POST_M = 0.3  # width that a lamp's arm needs clear of driving lanes
 FAST_KMH = 80.0  # roads with at least this limit have rails on both sides
 MOST_RAILS = 1800
-ARM_MOST_M = 16.0  # how far from a face a side of the carriageway is searched for its mast
+ARM_MOST_M = 16.0  # maximum distance from a face to the side of the carriageway, where its mast stands
 LIMIT_WIDTH_M, TALL = 0.75, 1.25  # American speed limit sign: width, height over width
 DROP_M = 1.5  # an edge this high above the terrain gets a rail
 
@@ -62,7 +62,7 @@ def place_lamps(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator
 def _lamp_arm_m(base: F64, outward: F64, z: float, room: Room) -> float | None:
     """The longest arm for a lamp at `base` (2,); None if even the shortest would be too near a driving lane."""
     for arm_m in LAMP_ARMS_M:
-        end_m = 1.05 * arm_m  # the head reaches a little beyond
+        end_m = 1.05 * arm_m  # the lamp's head extends slightly beyond the arm
         middle = base - outward * 0.5 * end_m
         if room.lanes.is_kept(np.array([[*middle, z]]), outward[None], end_m, POST_M)[0]:
             return arm_m
@@ -110,7 +110,7 @@ def place_signals(
 
 
 def _hang(at: Transform, face: float, z: float, height: float, ground: SceneryGround, room: Room, seed: int) -> None:
-    """Place a mast beside the carriageway and its arm to a face that hangs over it; nothing if no side is near."""
+    """Place a mast beside the carriageway with an arm to a face above it; does nothing if no side is near enough."""
     across = np.radians(face + 90.0)
     side = np.array([np.cos(across), np.sin(across)])
     reach = np.arange(2.0, ARM_MOST_M, 0.5)
@@ -178,7 +178,7 @@ def _rail(edge: F64, outward: F64, ground: SceneryGround, room: Room, everywhere
     at, out, ahead = at[high], out[high], ahead[high]
     placed = [np.column_stack([at[:, :2] + beyond_m * out, at[:, 2]]) for beyond_m in RAIL_BEYOND_M]
     clear = [room.lanes.is_kept(place, ahead, piece, RAIL_WIDTH_M) for place in placed]
-    best = int(np.argmax([np.count_nonzero(one) for one in clear]))  # one distance for all pieces: a rail has no steps
+    best = int(np.argmax([np.count_nonzero(one) for one in clear]))  # one distance for all pieces, so that they align
     at, keep = placed[best], clear[best].copy()
     for side in (0.3, 1.0, 2.0):
         for along in (-0.5 * piece, 0.0, 0.5 * piece):

@@ -1,4 +1,4 @@
-"""Free room beside the roads: records what stands where, and keeps roads and pavements clear."""
+"""Free room beside the roads: records placed objects, and keeps roads and pavements clear."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ from embedded_carla.scenery.surfaces import Strip, surface_of
 from embedded_carla.types import SemanticTag, Transform
 
 PIXEL_M = 0.5
-MARGIN_M = 40.0  # of room around the roads' bounding box
+MARGIN_M = 40.0  # width of the room around the roads' bounding box
 
 
 @dataclass(frozen=True, slots=True)
 class Frontage:
     """One side of one lane section outside junctions, seen from its outer edge.
 
-    `edge` (n, 3) is the outer border in the world, `outward` (n, 2) are unit vectors away from the road, `s` (n,)
-    metres along the edge from its start.
+    * `edge` (n, 3): the outer border in the world.
+    * `outward` (n, 2): unit vectors away from the road.
+    * `s` (n,): distance along the edge from its start, m.
     """
 
     edge: F64
@@ -98,7 +99,7 @@ class Room:
     def post(
         self, prototype: str, at: Transform, size: tuple[float, float, float], tag: SemanticTag, seed: int
     ) -> None:
-        """Place something that stands on a post or trunk of 0.3 m, which collides up to the full height."""
+        """Place an object on a post or trunk of 0.3 m; its collision box is the post with the object's full height."""
         self.placements.append(Placement(prototype, at, size, tag, seed))
         self.collide((at.x, at.y, at.z + 0.5 * size[2]), (0.15, 0.15, 0.5 * size[2]), np.radians(at.yaw_deg), tag)
 

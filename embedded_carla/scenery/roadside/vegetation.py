@@ -17,7 +17,7 @@ BEHIND_EDGE_M = 1.3  # from the pavement or road to the nearest leaf
 
 
 def plant(fronts: Iterable[Frontage], room: Room, rng: np.random.Generator, most: int) -> None:
-    """Plant trees along all frontages until `most` stand."""
+    """Plant trees along all frontages, up to `most` trees."""
     sides = list(fronts)
     woods = sum(float(f.s[-1]) for f in sides if not f.has_pavement)
     rows = sum(float(f.s[-1]) for f in sides if f.has_pavement)

@@ -72,7 +72,7 @@ def test_a_prover_that_was_killed_is_started_again() -> None:
         prover.prove("Fine", town(road()))
         assert prover._process is not None
         prover._process.kill()
-        with pytest.raises(MapError, match="map Fine: the process that tries it out has ended"):
+        with pytest.raises(MapError, match="map Fine: the process that tests it has ended"):
             prover.prove("Fine", town(road()))
         prover.prove("Fine", town(road()))
 

@@ -57,7 +57,7 @@ def _pane(b: ShapeBuilder, corners: Sequence[Point], out: float, colour: Colour,
 
 
 def _mirrored(corners: Sequence[Point], side: float) -> list[Point]:
-    """The face on the right (side 1) or mirrored to the left (side -1), with outward winding."""
+    """The corners of a face on the right (side 1), or mirrored to the left (side -1); the face points outwards."""
     flipped: list[Point] = [(c[0], c[1] * side, c[2]) for c in corners]
     return flipped if side > 0 else flipped[::-1]
 

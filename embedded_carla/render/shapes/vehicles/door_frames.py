@@ -1,4 +1,4 @@
-"""Where the doors of vehicles are, in metres: for drawing them and for colliding with them."""
+"""Positions of the doors of vehicles, m, for drawing them and for collisions with them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FRONT_LEFT, FRONT_RIGHT, REAR_LEFT, REAR_RIGHT = range(4)
 """CARLA's numbers of the doors."""
 
 LONGEST_M = 1.15
-"""Doors are cut to this length, from their front edge."""
+"""Maximum length of a door, from its front edge, m."""
 
 SHORTEST_M = 0.4
-"""A rear door for which less is left in front of the wheel is no door."""
+"""Minimum length of a rear door, m; if the wheel leaves less, the vehicle has no rear door."""
 
 BELT = 3
-"""The row of a door's cross-section above which there is glass."""
+"""Row of a door's cross-section at the lower edge of the window."""
 
 _STATIONS = 5
 _HINGE_IN_M = 0.03  # the hinge is this far inside the widest part of the hull
@@ -87,9 +87,9 @@ def _pair(number: int, front_x: float, rear_x: float, section: Callable[[float],
 
 
 def _edges(car: CarFrame, size: VehicleSize) -> tuple[tuple[float, float], tuple[float, float] | None]:
-    """(x of the front edge, x of the rear edge) of the front door, and of the rear door if there is one.
+    """(x of the front edge, x of the rear edge) of the front door, and of the rear door or None.
 
-    They are where the gaps between the doors are drawn, as long as the wheel leaves room.
+    The edges are at the gaps that are drawn between the doors, if the wheel leaves room.
     """
     cuts = [car.pane_x(share) for share in reversed(car.style.panes)]
     if len(cuts) < 3:

@@ -15,7 +15,7 @@ from embedded_carla.render.shapes.vehicles.trucks_and_buses import FIRE_RED
 
 F64 = NDArray[np.float64]
 OUT_M = 0.032
-"""How far the skin of an open door is outside the hull: door handles and glass of the closed one stay behind it."""
+"""Distance of an open door's skin from the hull, m, so that it hides the handles and glass of the closed door."""
 
 OPENING_OUT_M = 0.025
 THICK_M = 0.09

@@ -1,4 +1,4 @@
-"""Sizes at which vehicles are drawn: the blueprint's for a known model, otherwise typical ones for the shape."""
+"""Sizes with which vehicles are drawn: the blueprint's for a known model, otherwise typical ones of the shape."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TYPICAL: dict[str, tuple[tuple[float, float, float], float, float]] = {
     "motorcycle": ((2.15, 0.80, 1.46), 1.42, 0.31),
     "bicycle": ((1.70, 0.60, 1.80), 1.05, 0.34),
 }
-"""By shape: (length, width, height) m, wheelbase m, wheel radius m."""
+"""For each shape: (length, width, height) m, wheelbase m, wheel radius m."""
 TWO_WHEELED = ("motorcycle", "bicycle")
 MIRROR_REACH_M = 0.11
-"""Least reach of a mirror beyond the body, m."""
+"""Minimum distance to which a mirror extends beyond the body, m."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def vehicle_size(shape: str, model: str) -> VehicleSize:
         wheelbase, radius = spec.wheelbase_m, spec.wheel_radius_m
     else:
         size, wheelbase, radius = TYPICAL.get(shape, TYPICAL["sedan"])
-    # Axles must leave room for the overhangs: some boxes are shorter than the real model whose wheelbase is used.
+    # The wheelbase is limited to leave room for the overhangs: some boxes are shorter than the real model.
     wheelbase = (
         min(wheelbase, size[0] - 2.6 * radius) if shape not in TWO_WHEELED else min(wheelbase, size[0] - 2.02 * radius)
     )
