@@ -27,7 +27,7 @@ from embedded_carla.memory import bound_memory
 from embedded_carla.parent import end_with_parent
 
 LONGEST_LOAD_S = 30.0
-"""Time limit for building a client's map, s. The largest town at hand takes 5 s."""
+"""Time limit for building a client's map, s. The largest town that was tested takes 5 s."""
 
 MOST_LOAD_BYTES = 4 << 30
 """Memory limit for building a client's map, bytes."""

@@ -26,7 +26,7 @@ LIGHT_WEIGHT, LARGE_LIGHT_PX = 3.0, 20.0
 Such pictures are rare."""
 
 VARIED_SHARE = 0.6
-"""Fraction of pictures with photometric changes."""
+"""Fraction of pictures that get photometric changes."""
 
 OWN_SHARE = 0.25
 """Fraction of own pictures in a batch, if there are any."""
