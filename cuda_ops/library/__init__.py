@@ -1,1 +1,1 @@
-"""Ladders of CUDA operators: every version of each, from the first to the fastest, runnable and measured."""
+"""Ladders of CUDA operators: all versions of each operator, from the first to the fastest, can be run and timed."""

@@ -1,4 +1,4 @@
-"""All ladders of the library, in the order in which a learner reads them."""
+"""All ladders of the library, in the order in which to read them."""
 
 from __future__ import annotations
 

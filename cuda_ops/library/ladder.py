@@ -1,6 +1,6 @@
-"""Types of an operator's ladder: its versions, and the problem that a version is launched for.
+"""Types of an operator's ladder: its versions, and the `Problem` for which a version is launched.
 
-A ladder is one table. Tests, benchmark and the operator's page are made from it.
+A ladder is a table. Tests, the benchmark and the operator's page are generated from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from cuda_ops.errors import CudaOpsError
 from cuda_ops.runtime.launcher import Launcher
 
 PACK_BYTES = 16
-"""Bytes that one thread loads by one instruction, at most."""
+"""Maximum number of bytes that a thread loads by one instruction."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ ALL_ELEMENTS = (*ELEMENTS, FLOAT8, INT8)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """`count` products at once, each alpha a b + beta c; a matrix that is shared serves all of them."""
+    """A batch of `count` products, each alpha a b + beta c; a shared matrix is the same in all of them."""
 
     count: int = 1
     alpha: float = 1.0
@@ -48,12 +48,12 @@ class Batch:
 
 
 ONE = Batch()
-"""A product by itself."""
+"""A single product."""
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A convolution as a product: of pictures whose pixels lie as rows of `channels`, and windows of so many taps."""
+    """A convolution as a product: pictures in channels-last format, and windows of `taps_high` x `taps_wide` taps."""
 
     pictures: int
     height: int
@@ -67,11 +67,14 @@ class Window:
 class Problem:
     """One call of an operator: `rows` rows of `columns` elements; a flat array is one row.
 
-    Every row of every array begins at a multiple of `lanes` elements, and `columns` is a multiple of `lanes` unless the
-    operator takes flat arrays. `epsilon` is LayerNorm's; `architecture` is 90 for sm_90. A product of matrices has
-    `rows` x `depth` and `depth` x `columns` elements as its arguments `a` and `b`; a transposed one lies in memory with
-    its columns, not its rows, one behind the other. `batch` says how many such products there are; `window`
-    that `a` is read from pictures, of which each pixel is a row.
+    * `lanes`: every row of every array begins at a multiple of it, in elements. `columns` is a multiple of it too,
+      unless the operator takes flat arrays.
+    * `architecture`: 90 for sm_90.
+    * `epsilon`: that of LayerNorm.
+    * `depth`: for a product of matrices, whose arguments `a` and `b` are `rows` x `depth` and `depth` x `columns`.
+    * `a_is_transposed`, `b_is_transposed`: the matrix is in memory column by column instead of row by row.
+    * `batch`: the number of such products and their factors.
+    * `window`: for a convolution, in which each pixel of the pictures is a row of `a`.
     """
 
     element: Element
@@ -97,16 +100,16 @@ Launch = Callable[[Launcher, Problem, Sequence[Any]], None]
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One kernel of a ladder, in the file v{number}_{name}.cu, and what a reader should know about it."""
+    """One kernel of a ladder, in the file v{number}_{name}.cu, with its description for readers."""
 
     number: int
     name: str
     change: str
-    """What differs from the version before."""
+    """Difference from the version before."""
     why: str
-    """What it should gain over the version before."""
+    """Expected advantage over the version before."""
     limit: str
-    """What limits it, which is what the next version changes."""
+    """Its limit, which the next version removes."""
     launch: Launch
     """Starts the kernel: `launch(launcher, problem, arrays)`, with the arrays in the order of `Ladder.arrays`."""
     fits: Callable[[Problem], bool] = lambda problem: True
@@ -114,31 +117,31 @@ class Version:
     architecture_min: int = 75
     elements: tuple[Element, ...] = ELEMENTS
     fused_multiply_add: bool = True
-    """Compiler option: products and sums may be rounded once."""
+    """Compiler option: a product and a sum may be contracted to a fused multiply-add, which rounds once."""
     has_cpu_form: bool = True
-    """Whether its source also runs on the CPU, in the tests: not where it needs the copy engine (TMA)."""
+    """Whether its source also runs on the CPU in the tests; False if it needs the copy engine (TMA)."""
     instructions: tuple[str, ...] = ()
-    """Machine instructions of sm_90 that the version is about, for the first of `elements` and full packs."""
+    """Characteristic machine instructions of the version on sm_90, for the first of `elements` and full packs."""
 
     def can_run(self, problem: Problem) -> bool:
-        """Whether the GPU, the element type and the problem's size suit the version."""
+        """Whether the version supports the GPU, the element type and the size of the problem."""
         is_known = problem.element in self.elements and problem.architecture >= self.architecture_min
         return is_known and self.fits(problem)
 
 
 def whole(problem: Problem) -> int:
-    """As many elements as the operator's first array."""
+    """Number of elements of the operator's first array."""
     return problem.count
 
 
 def column(problem: Problem) -> int:
-    """One element for each column."""
+    """Number of columns: an array with one element for each column."""
     return problem.columns
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ladder:
-    """All versions of one operator. A ladder equals only itself, so that it is a quick key of a cache."""
+    """All versions of one operator. Ladders are compared by identity, which makes them fast keys of caches."""
 
     name: str
     folder: str
@@ -147,21 +150,21 @@ class Ladder:
     """The arrays of `Version.launch`, in order: inputs, results and scratch."""
     versions: tuple[Version, ...]
     moved_bytes: Callable[[Problem], int]
-    """Fewest bytes that the operator moves: each input read once, the result written once."""
+    """Minimum number of bytes that the operator moves: each input read once, the result written once."""
     operations: Callable[[Problem], int]
-    """Floating-point operations, an exponential counted as one."""
+    """Number of floating-point operations; an exponential counts as one."""
     preferred: Callable[[Problem], int]
-    """The number of the version that runs by default: the fastest one, as far as it is timed."""
+    """The number of the version that runs by default: the fastest one in the timed sizes."""
     is_flat: bool = False
     """Whether the operator takes arrays as flat lists of elements, without rows."""
     is_product: bool = False
-    """Whether the operator multiplies matrices, so that arithmetic bounds it and not memory."""
+    """Whether the operator multiplies matrices, so that arithmetic and not memory is its limit."""
     tensor_products: float = 0
-    """Multiply-adds that tensor cores do in half precision for each one of the formula; 0 where they do none."""
+    """Half-precision multiply-adds of the tensor cores for each multiply-add of the formula; 0 without tensor cores."""
     results: Mapping[str, Callable[[Problem], int]] = field(default_factory=lambda: {"out": whole})
     """The number of elements of each array that the operator writes."""
     scratch: Mapping[str, Callable[[Problem], int]] = field(default_factory=dict)
-    """The bytes of each array that the operator uses on its way."""
+    """The bytes of each scratch array."""
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -170,7 +173,7 @@ class Ladder:
 
     @property
     def elements(self) -> tuple[Element, ...]:
-        """The element types that any version takes."""
+        """The element types that at least one version supports."""
         return tuple(one for one in ALL_ELEMENTS if any(one in version.elements for version in self.versions))
 
     @property
@@ -179,14 +182,14 @@ class Ladder:
         return "TFLOP/s" if self.is_product else "TB/s"
 
     def rate(self, problem: Problem, time_us: float) -> float:
-        """What the operator moves in a second, in terabytes; of a product, what it computes, in tera-operations."""
+        """Rate of a call, by `unit`: terabytes moved per second; for a product, tera-operations per second."""
         return (self.operations(problem) if self.is_product else self.moved_bytes(problem)) / time_us / 1e6
 
     def choose(self, problem: Problem, number: int | None = None) -> Version:
         """Version `number`, or the fastest one for the problem.
 
-        Raises `CudaOpsError` if there is no such version, or it cannot run the problem; the message names those that
-        can.
+        Raises `CudaOpsError` if there is no such version, or it cannot run the problem; the message names the versions
+        that can.
         """
         wanted = self.preferred(problem) if number is None else number
         for version in self.versions:
@@ -204,15 +207,18 @@ class Ladder:
 
 
 def line_of(rows: int, columns: int, depth: int = 0, transposed: tuple[bool, bool] = (False, False)) -> int:
-    """The greatest length of which each array's lines in memory are a multiple, in elements: rows, or matrices."""
+    """The largest number of elements that divides the lengths of the lines in memory of all arrays.
+
+    A line is a row, or a column of a transposed matrix.
+    """
     of_a, of_b = transposed
     return gcd(columns, rows if of_a else depth, depth if of_b else columns)
 
 
 def lanes_for(element: Element, addresses: Sequence[int], columns: int | None = None) -> int:
-    """Elements of the largest pack that is aligned in all arrays; with `columns`, in each row of them too.
+    """Number of elements of the largest pack that is aligned in all arrays; with `columns`, also in each of their rows.
 
-    A row that is no whole number of such packs gets smaller ones.
+    So the number divides `columns`.
     """
     lanes = PACK_BYTES // element.size_bytes
     while lanes > 1 and (

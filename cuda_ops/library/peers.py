@@ -1,4 +1,4 @@
-"""torch's operators beside ours, by the name of the ladder; in float64 they give the exact results."""
+"""torch's operators for comparison, by the name of the ladder; in float64 they give the exact results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _fused(
     bias: torch.Tensor | None = None,
     residual: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The bias is added by cuBLAS's kernel."""
+    """activation(a b + bias) + residual in torch; cuBLAS's kernel adds the bias."""
     made = activation(torch.mm(a, b) if bias is None else torch.addmm(bias, a, b))
     return made if residual is None else made + residual
 
@@ -31,7 +31,7 @@ def _fused(
 def _batches(
     a: torch.Tensor, b: torch.Tensor, c: torch.Tensor | None = None, alpha: float = 1.0, beta: float = 1.0
 ) -> torch.Tensor:
-    """`torch.baddbmm` or `torch.addmm` where something is added."""
+    """alpha a b + beta c in torch: with `c` by `torch.baddbmm` or `torch.addmm`."""
     if c is None:
         return torch.matmul(a, b) if alpha == 1.0 else alpha * torch.matmul(a, b)
     return (torch.baddbmm if a.dim() == 3 else torch.addmm)(c, a, b, beta=beta, alpha=alpha)
@@ -51,7 +51,7 @@ def _one(device: torch.device) -> torch.Tensor:
 
 
 def _multiply_fp8(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
-    """By cuBLASLt with fast accumulation; other dtypes, as the exact result in float64, by `torch.mm`."""
+    """a b in torch: by cuBLASLt with fast accumulation; in other dtypes, such as float64, by `torch.mm`."""
     if a.dtype != torch.float8_e4m3fn:
         return torch.mm(a, b)
     one = _one(a.device)
@@ -109,9 +109,10 @@ TORCH: dict[str, Callable[..., Any]] = {
 
 
 def more_for(name: str, inputs: list[Any]) -> list[torch.Tensor]:
-    """What torch's operator takes besides our arguments: for the gradients of norms, what its forward pass kept.
+    """Arguments of torch's operator that ours does not have.
 
-    For the product of a packed matrix it is the matrix with its zeros, which torch multiplies as a dense one.
+    For the gradients of norms, the values that torch's forward pass saves. For the product of a packed matrix, the
+    matrix with its zeros, because torch multiplies it as a dense one.
     """
     if name == "matmul_sparse":
         return [] if isinstance(inputs[0], torch.Tensor) else [inputs[0].dense()]

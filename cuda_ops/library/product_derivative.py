@@ -1,4 +1,4 @@
-"""The derivative of a product a b of matrices, which is two products of the same kind."""
+"""The derivative of a product a b of matrices: two products of the same kind."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import torch
 
 
 def keep_factors(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
-    """Keep a and b, the first inputs, for the derivative."""
+    """Save a and b, the first inputs, for the derivative."""
     ctx.save_for_backward(*inputs[:2])
 
 
 def derivative_by(multiply: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> Callable[..., Any]:
-    """The backward function of an operator (a, b, version) that `multiply` computes."""
+    """The backward function of the operator (a, b, version) whose product is computed by `multiply`."""
 
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor | None, None]:
         a, b = ctx.saved_tensors

@@ -1,4 +1,4 @@
-"""Records the launches of a version instead of running them: for tests, compilation in advance, prepared launches."""
+"""Records the launches of a version instead of running them, for tests, early compilation and prepared launches."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from cuda_ops.runtime.launcher import Argument, Dim3
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """Stands for the array at `index` of a call's arrays."""
+    """Placeholder for the array at `index` of a call's arrays."""
 
     index: int
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """Stands for the control words of the stream on which a call runs."""
+    """Placeholder for the control words of the stream on which a call runs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Launch:
 
 @dataclass(slots=True)
 class Recorder:
-    """A `Launcher` that keeps what it is asked to launch; `resident` answers `resident_blocks`."""
+    """A `Launcher` that stores launches in `launches`; `resident` implements `resident_blocks`."""
 
     resident: Any = lambda kernel, block, shared_bytes, cluster: 6
     launches: list[Launch] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Recorder:
         cluster: int = 1,
     ) -> None:
         if cooperative or early:
-            raise NotImplementedError("a recorded launch is an ordinary launch")
+            raise NotImplementedError("cooperative and early launches cannot be recorded")
         self.launches.append(Launch(kernel, grid, block, tuple(arguments), cluster, shared_bytes))
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:

@@ -1,7 +1,7 @@
-"""How the benchmarks of the operator library write their figures, and read them: JSON with rounded numbers.
+"""Format of the files with figures of the operator library's benchmarks: JSON with rounded numbers.
 
-A list of rows is written as tables: the names once, then one line of values for each row. A table ends where a row has
-other names.
+A list of rows is written as tables: the names once, then one line of values for each row. A row with other names begins
+a new table.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 DIGITS = 6
-"""Significant digits of a figure: a median of 15 rounds is uncertain in the third or fourth."""
+"""Significant digits of a figure; the third or fourth digit of a median of 15 rounds is already uncertain."""
 Rows = list[dict[str, Any]]
 
 
 def text(figures: dict[str, Any]) -> str:
-    """The figures as JSON: a list of rows as tables, any other list with a line for each item, all else in one line."""
+    """The figures as JSON: lists of rows as tables, other lists with one line per item, everything else in one line."""
     parts = []
     for name, value in figures.items():
         if _is_rows(value):
@@ -31,7 +31,7 @@ def text(figures: dict[str, Any]) -> str:
 
 
 def opened(written: str) -> dict[str, Any]:
-    """The figures that `text` has written."""
+    """The figures in a text that `text` wrote."""
     figures: dict[str, Any] = json.loads(written)
     return {name: _rows_of(value) if _is_tables(value) else value for name, value in figures.items()}
 
@@ -42,7 +42,7 @@ def read(file: Path) -> dict[str, Any]:
 
 
 def rounded(value: Any) -> Any:
-    """The value with `DIGITS` significant digits in each of its numbers; whole numbers stay as they are."""
+    """The value with each float rounded to `DIGITS` significant digits; integers are not changed."""
     if isinstance(value, dict):
         return {name: rounded(one) for name, one in value.items()}
     if isinstance(value, list):
@@ -72,7 +72,7 @@ def _compact(value: Any) -> str:
 
 
 def variant_of(row: dict[str, Any]) -> str:
-    """What a row's case has besides its size: which matrices lie transposed, or how many pairs there are."""
+    """The variant of a row's case besides its size: transposed matrices, or the number of pairs."""
     transposed, pairs = row.get("transposed", ""), row.get("pairs", 1)
     parts = [f"{transposed} transposed"] * bool(transposed) + [f"{pairs} pairs"] * (pairs > 1)
     return ", ".join([*parts, *["plus c"] * bool(row.get("has_sum"))])

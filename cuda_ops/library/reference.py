@@ -23,17 +23,17 @@ def sigmoid(x: torch.Tensor) -> torch.Tensor:
 
 
 def sum_of(x: torch.Tensor) -> torch.Tensor:
-    """The sum of all elements, without dimensions."""
+    """The sum of all elements, as a scalar tensor."""
     return x.double().sum().to(x.dtype)
 
 
 def mean_of(x: torch.Tensor) -> torch.Tensor:
-    """The mean of all elements, without dimensions."""
+    """The mean of all elements, as a scalar tensor."""
     return x.double().mean().to(x.dtype)
 
 
 def dot(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The sum of x * y over two vectors, without dimensions."""
+    """The sum of x * y over two vectors, as a scalar tensor."""
     return (x.double() * y.double()).sum().to(x.dtype)
 
 
@@ -49,9 +49,9 @@ def matmul_half(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> 
 
 
 def matmul_sparse(a: torch.Tensor, is_kept: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """The product of two matrices, plus `bias` for each column, where `a` is zero but for the elements that are kept.
+    """The product of two matrices, plus `bias` for each column; only the elements of `a` in the mask `is_kept` count.
 
-    What is not finite in `b` meets only those.
+    Infinities and NaN in `b` have no effect on rows whose element there is not kept.
     """
     wide = b.double()
     exact = a.double() @ torch.where(torch.isfinite(wide), wide, 0.0)
@@ -79,7 +79,7 @@ def matmul_batches(
 def matmul_scaled(
     a: torch.Tensor, b: torch.Tensor, scale_a: torch.Tensor | None, scale_b: torch.Tensor | None
 ) -> torch.Tensor:
-    """The product of two matrices, times a scale for each row and for each column, or for all of them, in bfloat16."""
+    """The product of two matrices, times the scales of rows and columns (or a single scale each), in bfloat16."""
     exact = a.double() @ b.double()
     if scale_a is not None:
         exact = exact * scale_a.double().reshape(-1, 1)
@@ -95,14 +95,14 @@ def matmul_fused(
     bias: torch.Tensor | None,
     residual: torch.Tensor | None,
 ) -> torch.Tensor:
-    """The activation of a product plus `bias`, plus `residual`."""
+    """activation(a b + `bias`) + `residual`."""
     exact = a.double() @ b.double()
     made = activation(exact if bias is None else exact + bias.double())
     return (made if residual is None else made + residual.double()).to(a.dtype).contiguous()
 
 
 def matmul_softmax(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
-    """The softmax over each row of a product, plus `bias`."""
+    """The softmax over each row of a b + `bias`."""
     exact = a.double() @ b.double()
     return torch.softmax(exact if bias is None else exact + bias.double(), -1).to(a.dtype)
 
@@ -115,7 +115,7 @@ def matmul_layer_norm(
     shift: torch.Tensor | None,
     epsilon: float,
 ) -> torch.Tensor:
-    """LayerNorm over each row of a product, plus `bias`."""
+    """LayerNorm over each row of a b + `bias`."""
     exact = a.double() @ b.double()
     exact = exact if bias is None else exact + bias.double()
     factor, more = (None if part is None else part.double() for part in (weight, shift))
@@ -157,7 +157,7 @@ def residual_norm(
     epsilon: float,
     is_rms: bool,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """x + residual, and LayerNorm or RMSNorm of this sum before it is rounded."""
+    """(x + residual, LayerNorm or RMSNorm of this sum before it is rounded)."""
     total = x.double() + residual.double()
     factor, more = (None if part is None else part.double() for part in (weight, bias))
     out = rms_norm(total, factor, epsilon) if is_rms else layer_norm(total, factor, more, epsilon)
@@ -165,7 +165,7 @@ def residual_norm(
 
 
 def relu_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
-    """The gradient where `out` is not 0 or less."""
+    """The gradient where `out` is above 0 or NaN, otherwise 0."""
     return torch.where(out <= 0, 0.0, gradient).to(gradient.dtype)
 
 
@@ -195,7 +195,7 @@ def softmax_backward(gradient: torch.Tensor, out: torch.Tensor) -> torch.Tensor:
 def norm_backward(
     gradient: torch.Tensor, x: torch.Tensor, weight: torch.Tensor | None, epsilon: float, is_rms: bool, sums: int = 2
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of x, weight and bias of LayerNorm or RMSNorm; with `sums` below 2 or 1 the last ones are empty."""
+    """The gradients of x, weight and bias of LayerNorm or RMSNorm; with `sums` 1 or 0 the last one or two are empty."""
     g, wide = gradient.double(), x.double()
     mean = torch.zeros_like(wide[..., :1]) if is_rms else wide.mean(-1, keepdim=True)
     scale = 1.0 / torch.sqrt((wide - mean).square().mean(-1, keepdim=True) + epsilon)

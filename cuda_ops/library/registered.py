@@ -1,4 +1,4 @@
-"""Registers operators whose derivative is computed from their result, and these derivatives."""
+"""Registers operators whose gradient is computed from their result, and these gradients."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def register_from_result(
     cpu: Callable[[torch.Tensor], torch.Tensor],
     backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> Callable[..., Any]:
-    """The torch operator (x, version) of a ladder; `backward` takes the result's gradient and the result."""
+    """Register the torch operator (x, version) of a ladder; `backward` gets the result's gradient and the result."""
     return register(
         f"library_{ladder.name}(Tensor x, int version) -> Tensor",
         lambda x, version: gpu(ladder, x, version),
@@ -33,7 +33,7 @@ def register_gradient(
     gpu: Callable[[Ladder, torch.Tensor, torch.Tensor, int], torch.Tensor],
     cpu: Callable[[torch.Tensor, torch.Tensor], torch.Tensor],
 ) -> Callable[..., Any]:
-    """The torch operator (gradient, out, version) of the ladder of such a derivative."""
+    """Register the torch operator (gradient, out, version) of the ladder of such a gradient."""
     return register(
         f"library_{ladder.name}(Tensor gradient, Tensor out, int version) -> Tensor",
         lambda gradient, out, version: gpu(ladder, gradient, out, version),

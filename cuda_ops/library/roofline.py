@@ -1,9 +1,9 @@
-"""The roofline of measured operators: how near each comes to the rate of the memory, or of the arithmetic.
+"""The roofline of measured operators: compares each with the limits of memory and arithmetic.
 
-A call does I operations for each byte that it has to move, its arithmetic intensity. Memory that delivers B bytes per
-second allows I * B operations per second, and the arithmetic units allow P: the roof is the smaller one of the two
-(Williams, Waterman and Patterson, 2009). They meet at I = P / B. Products of half-precision matrices have a P of their
-own, that of the tensor cores.
+The arithmetic intensity I of a call is its number of operations for each byte that it must move. A memory rate of B
+bytes per second allows I * B operations per second; the arithmetic units allow P. The roof is the smaller of the two
+(Williams, Waterman and Patterson, 2009); they are equal at I = P / B. Products of half-precision matrices have their
+own P, that of the tensor cores.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Batch, Problem
 
 FLOAT32_LANES = 128
-"""Multiply-adds of float32 that one processor (SM) begins per clock, of sm_86 and later (sm_75 and sm_80: 64)."""
+"""Float32 multiply-adds that one processor (SM) starts per clock on sm_86 and later (64 on sm_75 and sm_80)."""
 HALF_LANES = 2048
-"""Multiply-adds of half precision that the tensor cores of one processor begin per clock, of sm_90."""
+"""Half-precision multiply-adds that the tensor cores of one processor start per clock on sm_90."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,23 +28,23 @@ class Roof:
 
     gpu: str
     copy_tb_per_s: float
-    """torch's copy of 1 GiB, read and written."""
+    """Rate of torch's copy of 1 GiB, bytes read plus bytes written."""
     memory_tb_per_s: float
-    """The highest rate that any call reached, ours or a peer's, in TB/s."""
+    """The highest rate of any call, ours or torch's."""
     memory_by: str
-    """The call that reached it."""
+    """The call with this rate."""
     float32_tflop_per_s: float
-    """Multiply-adds of all processors at the highest recorded clock; two operations each."""
+    """Rate of the multiply-adds of all processors at the highest recorded clock; two operations each."""
     half_tflop_per_s: float
-    """The same of the tensor cores, in half precision."""
+    """Rate of the tensor cores in half precision, computed in the same way."""
 
     @property
     def ridge(self) -> float:
-        """Operations per byte from which on arithmetic is the limit."""
+        """Operations per byte above which arithmetic is the limit."""
         return self.float32_tflop_per_s / self.memory_tb_per_s
 
     def tflop_per_s(self, operations_per_byte: float, tensor_products: float = 0) -> float:
-        """The most operations that the GPU can do at this intensity; `tensor_products` is the ladder's."""
+        """The roof at this intensity, TFLOP/s; `tensor_products` is that of the ladder."""
         most = self.half_tflop_per_s / tensor_products if tensor_products else self.float32_tflop_per_s
         return min(operations_per_byte * self.memory_tb_per_s, most)
 
@@ -68,15 +68,15 @@ class Point:
         return self.operations_per_byte * self.tb_per_s
 
     def share(self, roof: Roof) -> float:
-        """The rate as a part of what the roof allows."""
+        """The measured rate as a fraction of the roof."""
         return self.tflop_per_s / roof.tflop_per_s(self.operations_per_byte, self.tensor_products)
 
 
 def rows_of(run: dict[str, Any]) -> list[dict[str, Any]]:
-    """The times of a run, each version in the launch shape that it has now.
+    """The times of a run, for the present launch shape of each version.
 
-    Where a version got another shape after the run, its time is that of the sweep of shapes in the same run (part
-    "retimed"; such a row names its shape).
+    If the shape of a version has changed since the run, its time is taken from the sweep of shapes in the same run
+    (part "retimed", whose rows name their shapes).
     """
     names = ("operator", "element", "rows", "columns", "contender")
     again = {tuple(row[name] for name in names): row for row in run.get("retimed", [])}
@@ -85,7 +85,7 @@ def rows_of(run: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def roof_of(runs: Sequence[dict[str, Any]]) -> Roof:
-    """The limits of the GPU on which the benchmark wrote `runs`. Raises `CudaOpsError` where no row has a clock."""
+    """The limits of the GPU of the benchmark's `runs`. Raises `CudaOpsError` if no row has a clock."""
     machine = runs[0]["machine"]
     rows = [row for run in runs for row in rows_of(run) if row["tb_per_s"] is not None]
     fastest = max(rows, key=lambda row: row["tb_per_s"])
@@ -116,7 +116,7 @@ def points_of(runs: Sequence[dict[str, Any]]) -> list[Point]:
 
 
 def in_order(points: Iterable[Point]) -> list[Point]:
-    """In the order of the catalogue, types and columns; convolutions, which it does not name, at the end."""
+    """The points in the order of the catalogue, types and columns; convolutions, which are not in it, come last."""
     order = {ladder.name: number for number, ladder in enumerate(LADDERS)}
     return sorted(points, key=lambda point: (order.get(point.operator, len(order)), point.element, point.columns))
 
@@ -137,7 +137,7 @@ def _point(row: dict[str, Any]) -> Point:
 
 
 def lines(points: Sequence[Point], roof: Roof) -> list[list[str]]:
-    """One line for each operator and type: from its slowest to its fastest size."""
+    """One line for each operator and type, with its slowest and its fastest size."""
     groups: dict[tuple[str, str], list[Point]] = {}
     for point in points:
         groups.setdefault((point.operator, point.element), []).append(point)

@@ -1,4 +1,4 @@
-"""Convolutions on the roofline: the operator `convolve` as the library timed it, and the layers of the detectors."""
+"""Convolutions on the roofline: the library's operator `convolve`, and the layers of the detectors."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from cuda_ops.library.ladder import BFLOAT16, FLOAT16, PACK_BYTES, Problem, Wind
 from cuda_ops.library.roofline import Point, Roof
 
 NAMES = ("pictures", "channels", "height", "width", "columns", "taps")
-"""What a row of `python -m benchmarks.gpu.library.convolutions` has; a window has `taps` x `taps`."""
+"""Sizes in a row of `python -m benchmarks.gpu.library.convolutions`; a window has `taps` x `taps` taps."""
 
 
 def problem_of(row: dict[str, Any]) -> Problem:
-    """The product that the convolution is."""
+    """The convolution of a row as a product of matrices."""
     pictures, channels, height, width, columns, taps = (row[name] for name in NAMES)
     window = Window(pictures, height, width, channels, taps, taps)
     rows, depth = pictures * height * width, channels * taps * taps
@@ -43,9 +43,9 @@ def convolution_points(record: dict[str, Any]) -> list[Point]:
 
 
 def layer_points(record: dict[str, Any]) -> list[Point]:
-    """The detectors' convolutions by their fastest plan, which `python -m benchmarks.gpu.convolutions` timed.
+    """The detectors' convolutions with their fastest plans, timed by `python -m benchmarks.gpu.convolutions`.
 
-    They are float16, with bias and SiLU. Calls follow one another on the same arrays, which the L2 cache may hold.
+    They are float16, with bias and SiLU. All calls use the same arrays, which may be in the L2 cache.
     """
     made = []
     for row in record["rows"]:
@@ -61,9 +61,9 @@ def layer_points(record: dict[str, Any]) -> list[Point]:
 
 
 def roof_with_copy(roof: Roof, bench: dict[str, Any]) -> Roof:
-    """`roof` with the memory's rate that `python -m benchmarks.gpu` measured on another GPU: that of a copy.
+    """`roof` with another GPU's rate of memory, measured by a copy in `python -m benchmarks.gpu`.
 
-    The other GPU needs as many processors and the same highest clock, as H100 and H200 have.
+    The other GPU must have the same number of processors and the same highest clock, like H100 and H200.
     """
     copy_tb_per_s = bench["copy_bytes_per_s"] / 1e12
     return replace(

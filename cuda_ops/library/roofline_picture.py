@@ -1,4 +1,4 @@
-"""Draws a roofline as an SVG picture, whose bytes depend on the figures alone."""
+"""Draws a roofline as an SVG picture; its bytes depend only on the figures."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ WIDTH, HEIGHT = 900, 560
 LEFT, RIGHT, TOP, BOTTOM = 70, 640, 50, 500
 """Edges of the plot, px."""
 INTENSITIES, RATES = (0.05, 5000.0), (0.01, 4000.0)
-"""Operations per byte and TFLOP/s at the edges."""
+"""Operations per byte and TFLOP/s at the edges of the plot."""
 HUES = 12
-"""Operators whose colours differ by hue alone; the next ones are darker."""
+"""Number of operators whose colours differ only by hue; the following ones are darker."""
 LIGHTNESSES = (60, 42, 25)
-"""Of the first operators, the next and the last, %."""
+"""Lightness of the colours of the first `HUES` operators, the next and the last, %."""
 
 
 def x_px(operations_per_byte: float) -> float:
@@ -37,7 +37,7 @@ WARM = "the detectors' convolutions in float16, one picture, arrays in the L2 ca
 
 
 def picture(points: Sequence[Point], roof: Roof, what: str = COLD) -> str:
-    """The picture: both axes are logarithmic; a circle is float32, a square a smaller type."""
+    """The SVG text. Both axes are logarithmic; circles are float32, squares smaller types."""
     names = list(dict.fromkeys(point.operator for point in points))
     colours = {name: _colour(number) for number, name in enumerate(names)}
     parts = [
@@ -74,7 +74,7 @@ def _axes() -> list[str]:
 
 
 def _roof_of_8_bits(roof: Roof) -> list[str]:
-    """Tensor cores do twice as many multiply-adds of 8 bits, or of 2:4 sparse matrices, as of half precision."""
+    """The line of the roof for 8-bit and 2:4 sparse products, twice as high as that of half precision."""
     half, most = roof.half_tflop_per_s, 2 * roof.half_tflop_per_s
     ridge = x_px(most / roof.memory_tb_per_s)
     return [
@@ -85,7 +85,7 @@ def _roof_of_8_bits(roof: Roof) -> list[str]:
 
 
 def _copy(roof: Roof) -> list[str]:
-    """The copy's rate, where another call was faster."""
+    """The line of the copy's rate, if another call was faster."""
     if roof.copy_tb_per_s == roof.memory_tb_per_s:
         return []
     least, end = INTENSITIES[0], roof.float32_tflop_per_s / roof.copy_tb_per_s
@@ -117,7 +117,7 @@ def _operator(point: Point) -> str:
 
 
 def _marks(points: Sequence[Point], colour: str) -> list[str]:
-    """Those of one operator, which share their colour."""
+    """The marks of one operator, which have the same colour."""
     return [f'<g fill="{colour}" fill-opacity="0.7">', *map(_mark, points), "</g>"]
 
 

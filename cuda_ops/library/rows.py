@@ -1,4 +1,4 @@
-"""How rows are spread over the GPU, for softmax and the norms, and the versions that hold a row in registers."""
+"""Distribution of rows over the GPU for softmax and the norms, and the versions that hold a row in registers."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from cuda_ops.library.ladder import PACK_BYTES, Launch, Problem, Version
 from cuda_ops.runtime.launcher import I64, Launcher, Ptr, ceil_div
 
 EACH_MAX = 32
-"""Elements of a row that a thread holds in registers, at most; in a cluster 64 of half precision."""
+"""Maximum number of elements of a row that a thread holds in registers; 64 of half precision in a cluster."""
 WARPS = 4
-"""Rows per block, where a warp takes a row."""
+"""Rows per block in kernels with one warp per row."""
 WARP_COLUMNS_MAX = 32 * EACH_MAX
 BLOCK_COLUMNS_MAX = 1024 * EACH_MAX
 CLUSTER_BLOCKS_MAX = 8
 CLUSTER_COLUMNS_MAX = CLUSTER_BLOCKS_MAX * BLOCK_COLUMNS_MAX
 ONE_BLOCK_THREADS = 512
-"""Threads per row of the kernels that take a row of any length."""
+"""Threads per row in kernels for rows of any length."""
 ROWS_MAX = (2**31 - 1) // CLUSTER_BLOCKS_MAX
 
 
 def flag(value: bool) -> str:
-    """A template argument."""
+    """A bool as a template argument of C++."""
     return "true" if value else "false"
 
 
 def block_per_row(kernel: Callable[[Problem], str], threads: int) -> Launch:
-    """Launch rule of a kernel whose blocks, of `threads` threads, take a row each.
+    """Launch rule of a kernel with one block of `threads` threads per row.
 
-    `kernel` names the kernel with its template arguments. Its parameters are the arrays, then the columns as `int64_t`.
+    `kernel` returns the kernel's name with its template arguments. Its parameters are the arrays, then the number of
+    columns as `int64_t`.
     """
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
@@ -41,7 +42,7 @@ def block_per_row(kernel: Callable[[Problem], str], threads: int) -> Launch:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """`blocks` blocks of `threads` threads for each row; each thread holds `vectors` packs."""
+    """Distribution of a row: `blocks` blocks of `threads` threads; each thread holds `vectors` packs."""
 
     vectors: int
     threads: int
@@ -49,25 +50,25 @@ class Spread:
 
 
 def fewest_blocks(problem: Problem, each: int, threads: int, blocks: int = 2) -> Spread:
-    """A row of a cluster: `blocks` blocks of `threads` threads with `each` elements, or twice as many until it fits."""
+    """The `Spread` over a cluster: `each` elements per thread, and `blocks` blocks, doubled until the row fits."""
     while problem.columns > blocks * threads * each:
         blocks *= 2
     return Spread(each // problem.lanes, threads, blocks)
 
 
 def has_full_packs_of_half(problem: Problem) -> bool:
-    """Whether two elements lie in each register of a pack of 16 bytes: a thread can hold twice as many."""
+    """Whether rows consist of full 16-byte packs of half precision: two elements per register, so twice as many fit."""
     return problem.element.size_bytes == 2 and problem.lanes == PACK_BYTES // 2
 
 
 def vectors_per_lane(problem: Problem) -> int:
-    """Packs per lane where a warp takes a row of at most `WARP_COLUMNS_MAX` elements; a power of two."""
+    """Packs per lane if a warp takes a row of at most `WARP_COLUMNS_MAX` elements; a power of two."""
     needed = ceil_div(problem.columns, 32 * problem.lanes)
     return 1 << (needed - 1).bit_length()
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `BLOCK_COLUMNS_MAX` elements: 64 bytes per thread, or 32 elements, for 512 threads at most."""
+    """The `Spread` of a row of at most `BLOCK_COLUMNS_MAX` over one block: 64 bytes or 32 elements per thread."""
     each = 64 // problem.element.size_bytes
     each = max(each if problem.columns <= 512 * each else EACH_MAX, problem.lanes)
     vectors = each // problem.lanes
@@ -76,9 +77,9 @@ def for_block(problem: Problem) -> Spread:
 
 
 def for_cluster(problem: Problem) -> Spread:
-    """A row of at most `CLUSTER_COLUMNS_MAX` elements: the fewest blocks of 512 threads, else 8 of 1,024.
+    """The `Spread` of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks of 512 threads, else 8 of 1,024.
 
-    A thread holds 128 bytes of a row of full packs: of half precision, blocks of 256 threads are as long.
+    With full packs a thread holds 128 bytes, so for half precision blocks of 256 threads are enough.
     """
     has_full_packs = problem.lanes * problem.element.size_bytes == PACK_BYTES
     each = 128 // problem.element.size_bytes if has_full_packs else EACH_MAX
@@ -92,7 +93,7 @@ def for_cluster(problem: Problem) -> Spread:
 
 
 def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:
-    """The number of the version for the length of the rows, of those that take rows of a kind."""
+    """The number of the version for this length of rows; the arguments are the numbers of the possible versions."""
     if problem.columns <= WARP_COLUMNS_MAX:
         return warp
     if problem.columns <= BLOCK_COLUMNS_MAX:
@@ -101,27 +102,27 @@ def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster:
 
 
 def preferred_of_float32(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:
-    """The same for float32: rows of more than half of what a warp holds are faster in a block (H200: 2 to 6 %)."""
+    """The same for float32: rows of more than half of a warp's capacity are faster in a block (H200: 2 to 6 %)."""
     if WARP_COLUMNS_MAX // 2 < problem.columns <= WARP_COLUMNS_MAX:
         return block
     return preferred(problem, any_length, warp, block, cluster)
 
 
 EACH_OF_TWO = 16
-"""Elements of each of two rows that a thread holds in registers, at most."""
+"""Maximum number of elements of each of two rows that a thread holds in registers."""
 BLOCK_COLUMNS_OF_TWO_MAX = 1024 * EACH_OF_TWO
 CLUSTER_COLUMNS_OF_TWO_MAX = CLUSTER_BLOCKS_MAX * BLOCK_COLUMNS_OF_TWO_MAX
 
 
 def for_block_of_two(problem: Problem) -> Spread:
-    """Two rows of at most `BLOCK_COLUMNS_OF_TWO_MAX` elements each: 8 elements of each per thread, 16 from 4,096 on."""
+    """The `Spread` of two rows of at most `BLOCK_COLUMNS_OF_TWO_MAX` over one block: 8 or 16 elements per thread."""
     each = max(8 if problem.columns <= 512 * 8 else EACH_OF_TWO, problem.lanes)
     threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
     return Spread(each // problem.lanes, threads)
 
 
 def for_cluster_of_two(problem: Problem) -> Spread:
-    """Two rows of at most `CLUSTER_COLUMNS_OF_TWO_MAX`: the fewest blocks of 512 threads, else 8 of 1,024."""
+    """The `Spread` of two rows of at most `CLUSTER_COLUMNS_OF_TWO_MAX`: the fewest blocks of 512, else 8 of 1,024."""
     blocks = 2
     while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * EACH_OF_TWO:
         blocks *= 2
@@ -130,7 +131,7 @@ def for_cluster_of_two(problem: Problem) -> Spread:
 
 
 def preferred_of_two(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:
-    """The number of the version for the length of the rows, for operators that hold two rows."""
+    """The number of the version for this length of rows, for operators that hold two rows."""
     if problem.columns <= WARP_COLUMNS_MAX:
         return warp
     if problem.columns <= BLOCK_COLUMNS_OF_TWO_MAX:
@@ -140,7 +141,7 @@ def preferred_of_two(problem: Problem, any_length: int, warp: int, block: int, c
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What versions hold in registers, in words, and the most columns of a row that a block and a cluster hold."""
+    """Description of the data that versions hold in registers, and maximum columns of a row per block and cluster."""
 
     what: str
     loaded: str
@@ -176,7 +177,7 @@ def versions_in_registers(
     held: Held = ONE_ROW,
     arithmetic: tuple[str, ...] = (),
 ) -> tuple[Version, ...]:
-    """Versions 3 to 5, which hold rows in registers, by their launch rules; `cluster_limit` limits the last one.
+    """Versions 3 to 5, which hold rows in registers, by their launch rules; `cluster_limit` is the last one's `limit`.
 
     `arithmetic` names machine instructions of the operator itself.
     """

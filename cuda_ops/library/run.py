@@ -30,16 +30,16 @@ from cuda_ops.runtime.prepared import enter_context
 ELEMENT_OF = {getattr(torch, element.name): element for element in ALL_ELEMENTS}
 """The element type of a torch dtype."""
 PREPARED_MAX = 4096
-"""Prepared calls that are kept: one per operator, version, type, size and alignment."""
+"""Maximum number of prepared calls in the cache; there is one for each operator, version, type, size and alignment."""
 Start = Callable[..., None]
-"""Starts a version's launches; takes the addresses of the ladder's arrays, in order, 0 where there is none."""
+"""Starts the launches of a version; its arguments are the addresses of the ladder's arrays, 0 for absent ones."""
 _PLAIN = (torch.Tensor, torch.nn.Parameter)
 
 
 def is_direct(x: torch.Tensor, *more: torch.Tensor | None) -> bool:
-    """Whether a call may start its kernel without torch's dispatcher, which costs as much as the launch.
+    """Whether a call may start its kernel without torch's dispatcher, which takes as long as the launch.
 
-    That is an eager call on a GPU that no derivative, no trace and no mode of torch wants to see.
+    This is an eager call on a GPU without a gradient, a trace or an active mode of torch.
     """
     if torch.compiler.is_compiling() or type(x) not in _PLAIN or not x.is_cuda:
         return False
@@ -76,9 +76,8 @@ def run(
 ) -> None:
     """Run version `version` (0: the fastest) on dense arrays at `addresses`, in the ladder's order.
 
-    `x` is one of them, for their type and device. An array named in `absent` has the address 0. A flat operator has
-    one row, and a product of matrices a depth; `transposed` says whether `a` and `b` lie in memory by columns, `batch`
-    how many there are.
+    `x` is one of the arrays; it gives type and device. An array named in `absent` has the address 0. The other
+    arguments are those of `Problem`; a flat operator has one row, and `transposed` is for `a` and `b`.
     """
     low = 0
     for address in addresses:
@@ -112,8 +111,8 @@ def prepare(
 ) -> Start:
     """The launches of a version for these sizes, ready to be started.
 
-    `misaligned` holds the lowest four bits that are set in any address. Raises `CudaOpsError` for a type that the
-    library does not have, or a version that cannot run.
+    `misaligned` holds the lowest four bits of all addresses, combined by OR. Raises `CudaOpsError` for an unsupported
+    type, or a version that cannot run.
     """
     element = ELEMENT_OF[dtype]
     line = None if ladder.is_flat else line_of(rows, columns, depth, transposed)
@@ -136,7 +135,7 @@ def prepare(
 
 
 def _start(kernels: GpuLauncher, launch: Launch, arrays: int) -> Start:
-    """Starts one recorded launch; `arrays` is the number of the ladder's arrays."""
+    """A function that starts one recorded launch; `arrays` is the number of the ladder's arrays."""
     pointers = {
         place: argument.array
         for place, argument in enumerate(launch.arguments)
@@ -160,7 +159,7 @@ def _start(kernels: GpuLauncher, launch: Launch, arrays: int) -> Start:
 
 @lru_cache(maxsize=64)
 def architecture(device: int) -> int:
-    """90 for sm_90."""
+    """The architecture of torch's CUDA device `device` as a number: 90 for sm_90."""
     major, minor = torch.cuda.get_device_capability(device)
     return 10 * major + minor
 
@@ -173,19 +172,19 @@ def _element(operator: str, dtype: torch.dtype) -> Element:
 
 
 def check_element(operator: str, tensor: torch.Tensor) -> None:
-    """Raises `CudaOpsError` unless the library has the dtype of `tensor`."""
+    """Raise `CudaOpsError` unless the library supports the dtype of `tensor`."""
     _element(operator, tensor.dtype)
 
 
 def check_rows(operator: str, x: torch.Tensor) -> None:
-    """Raises `CudaOpsError` unless `x` has rows of an element type of the library."""
+    """Raise `CudaOpsError` unless `x` has a supported dtype and at least one dimension."""
     _element(operator, x.dtype)
     if x.dim() == 0:
         raise CudaOpsError(f"{operator}: x has no dimension, expected at least one")
 
 
 def check_like(operator: str, name: str, tensor: torch.Tensor, x: torch.Tensor, shape: Sequence[int]) -> None:
-    """Raises `CudaOpsError` unless `tensor` has dtype and device of `x`, and that shape."""
+    """Raise `CudaOpsError` unless `tensor` has the dtype and device of `x`, and the shape `shape`."""
     if tensor.shape != shape or tensor.dtype != x.dtype or tensor.device != x.device:
         raise CudaOpsError(
             f"{operator}: {name} is {tensor.dtype} {tuple(tensor.shape)} on {tensor.device}, expected {x.dtype} "
@@ -194,7 +193,7 @@ def check_like(operator: str, name: str, tensor: torch.Tensor, x: torch.Tensor, 
 
 
 def check_dtype(operator: str, a: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
-    """Raises `CudaOpsError` unless the first matrix has one of the dtypes `allowed`."""
+    """Raise `CudaOpsError` unless the first matrix has one of the dtypes `allowed`."""
     if a.dtype not in allowed:
         names = [str(dtype).removeprefix("torch.") for dtype in (a.dtype, *allowed)]
         verb = "is" if len(allowed) == 1 else "are"
@@ -202,7 +201,7 @@ def check_dtype(operator: str, a: torch.Tensor, allowed: Sequence[torch.dtype]) 
 
 
 def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequence[torch.dtype]) -> None:
-    """Raises `CudaOpsError` unless `a` and `b` are matrices that can be multiplied, of one of the dtypes `allowed`."""
+    """Raise `CudaOpsError` unless `a` and `b` are matrices that can be multiplied, of one of the dtypes `allowed`."""
     check_dtype(operator, a, allowed)
     if a.dim() != 2 or b.dim() != 2:
         raise CudaOpsError(f"{operator}: a has shape {tuple(a.shape)} and b {tuple(b.shape)}, expected two dimensions")
@@ -210,7 +209,7 @@ def check_factors(operator: str, a: torch.Tensor, b: torch.Tensor, allowed: Sequ
 
 
 def as_it_lies(x: torch.Tensor) -> tuple[torch.Tensor, bool]:
-    """The matrix, or several, copied unless rows or columns lie one behind the other; and whether it is the columns."""
+    """(the matrix or batch, whether it is in memory column by column); copied if it is neither by rows nor columns."""
     if x.is_contiguous():
         return x, False
     return (x, True) if x.mT.is_contiguous() else (x.contiguous(), False)

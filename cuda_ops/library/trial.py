@@ -1,4 +1,4 @@
-"""One version of an operator, tried: its error against float64, and its time beside torch's."""
+"""Tries one version of an operator: its error against float64, and its time compared with torch's."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def random_inputs(
 ) -> list[Any]:
     """Random arguments of the operator: flat arrays of rows * columns elements, or rows, with a weight per column.
 
-    Those of a product are `rows` x `depth` and `depth` x `columns`.
+    The arguments of a product are `rows` x `depth` and `depth` x `columns`.
     """
     generator = torch.Generator(device).manual_seed(seed)
 
@@ -53,7 +53,7 @@ def random_inputs(
 
 
 def error_of(ladder: Ladder, version: int | None, inputs: Sequence[torch.Tensor]) -> float:
-    """The largest error of any result against torch's in float64, relative to the greatest magnitude in that result."""
+    """The largest error of any result against torch in float64, relative to the largest magnitude in that result."""
     found = _several(OPERATORS[ladder.name](*inputs, version=version))
     wide = [x.double() for x in inputs]
     exact = _several(_exact(ladder.name, wide))
@@ -66,7 +66,7 @@ def error_of(ladder: Ladder, version: int | None, inputs: Sequence[torch.Tensor]
 def _exact(name: str, wide: list[torch.Tensor]) -> Any:
     if name != "rms_norm_backward":
         return TORCH[name](*wide, *more_for(name, wide))
-    gradient, *leaves = wide  # torch's own operator for this gradient has no CPU kernel
+    gradient, *leaves = wide  # torch's operator for this gradient has no CPU kernel
     x, weight = (leaf.requires_grad_() for leaf in leaves)
     out = functional.rms_norm(x, x.shape[-1:], weight, EPSILON)
     return torch.autograd.grad(out, (x, weight), gradient)
@@ -77,7 +77,7 @@ def _several(found: Any) -> tuple[torch.Tensor, ...]:
 
 
 def times_us(ladder: Ladder, version: int | None, inputs: Sequence[torch.Tensor]) -> tuple[float, float]:
-    """Time of an eager call on the GPU, ours and torch's in turn: medians. Small arrays stay in the L2 cache."""
+    """(our time, torch's time) of an eager call on the GPU: medians of alternating calls; small arrays stay in L2."""
     more = [*inputs, *more_for(ladder.name, list(inputs))]
     calls = (lambda: OPERATORS[ladder.name](*inputs, version=version), lambda: TORCH[ladder.name](*more))
     found: tuple[list[float], list[float]] = ([], [])

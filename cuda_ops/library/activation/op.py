@@ -40,7 +40,7 @@ def sigmoid(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
 
 def relu_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The gradient of `relu`'s argument from that of its result `out`: passed on where `out` is not 0.
+    """The gradient of `relu`'s argument from that of its result `out`: equal where `out` is not 0, otherwise 0.
 
     Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
     """

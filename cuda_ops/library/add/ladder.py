@@ -1,4 +1,4 @@
-"""The ladder of vector addition: the first page of the library."""
+"""The ladder of vector addition, the simplest operator of the library: start reading here."""
 
 from __future__ import annotations
 

@@ -23,9 +23,9 @@ from cuda_ops.library.matmul_half.ladder import (
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
 
 PATCH_WIDE = 8
-"""Pixels of a patch of 64, across."""
+"""Width of a patch of 64 pixels."""
 BLOCKS_MAX = 1 << 20
-"""Of the kernel that writes windows."""
+"""Maximum number of blocks of the kernel that writes windows."""
 
 
 def _window(problem: Problem) -> Window:
@@ -34,12 +34,12 @@ def _window(problem: Problem) -> Window:
 
 
 def tile_of_columns(problem: Problem) -> Tile:
-    """The fastest tile for the matrix of windows; where memory is the limit with several, that with fewest products."""
+    """The fastest tile for the matrix of windows; of equally fast ones, the one with the fewest products."""
     return min(TILES, key=lambda tile: (time_of_tile(problem, tile, ROWS), products_of_tile(problem, tile, ROWS)))
 
 
 def tile_of_patches(problem: Problem) -> Tile:
-    """The fastest tile for pictures: no matrix of windows comes from memory, so the products are the limit."""
+    """The fastest tile for pictures. Products are the limit, because no matrix of windows is read from memory."""
     one = _window(problem)
     steps = one.taps_high * one.taps_wide * ceil_div(one.channels, BOX)
     made = replace(problem, rows=patches(one) * BOX, depth=steps * BOX)
@@ -78,7 +78,7 @@ def _columns(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> Non
 
 
 def patches(window: Window) -> int:
-    """Of all pictures."""
+    """Number of patches in all pictures."""
     return window.pictures * ceil_div(window.width, PATCH_WIDE) * ceil_div(window.height, BOX // PATCH_WIDE)
 
 
@@ -113,7 +113,7 @@ def implicit(rule: Callable[[Problem], Tile] = tile_of_patches) -> Callable[[Lau
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether channels, given and made, are multiples of 8, and pixels have 32 bits."""
+    """Whether input and output channels are multiples of 8, and the number of pixels fits 32 bits."""
     window = problem.window
     return (
         window is not None

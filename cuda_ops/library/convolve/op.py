@@ -14,7 +14,7 @@ from cuda_ops.library.run import architecture, check_dtype, check_like, is_direc
 from cuda_ops.runtime.registry import register
 
 COLUMNS = 1
-"""The version that needs memory for windows."""
+"""Number of the version that needs memory for windows."""
 
 
 def convolve(
@@ -22,10 +22,10 @@ def convolve(
 ) -> torch.Tensor:
     """The convolution of pictures (pictures, channels, height, width) with windows of odd sizes, plus `bias`.
 
-    The result has the size of the pictures, beyond whose edges are zeros. It is summed in float32, rounded once, and
-    has equal bits in every run. Memory is channels_last: other arrays are copied first; so is the result. It runs on
-    a GPU of sm_90, for channels that are multiples of 8; else it is torch's operator. It has no derivative. Raises
-    `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot run.
+    The result has the size of the pictures, which are padded with zeros. It is summed in float32, rounded once, and
+    bit-equal in every run. Inputs that are not channels_last are copied first; the result is channels_last. The kernels
+    need a GPU with sm_90 and channels that are multiples of 8; otherwise torch's operator runs. It has no derivative.
+    Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot run.
     """
     check_dtype("convolve", x, (torch.bfloat16, torch.float16))
     if x.dim() != 4 or weight.dim() != 4 or weight.shape[2] % 2 == 0 or weight.shape[3] % 2 == 0:
@@ -60,7 +60,7 @@ def _gpu(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, versi
 
 
 def _in_rows(x: torch.Tensor) -> torch.Tensor:
-    """The same in channels_last, at an address that the copy engine takes."""
+    """The tensor in channels_last format, at an address that the copy engine supports."""
     return _aligned(x.contiguous(memory_format=torch.channels_last))
 
 

@@ -12,9 +12,9 @@ from cuda_ops.library.matmul_half.op import matmul_half
 def linear(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None = None) -> torch.Tensor:
     """`x` (..., inputs) times the transpose of `weight` (outputs, inputs), plus `bias` (outputs).
 
-    In bfloat16 and float16 it is one launch (`matmul_half`), which reads the weight as it lies, and so is each gradient
-    of `x` and the weight. So it is in float32 (`matmul`), but the bias is added afterwards. Under
-    `torch.autocast` all three are cast, as torch does. Raises `CudaOpsError` for other dtypes or shapes.
+    In bfloat16 and float16 it is one launch (`matmul_half`), which reads the weight without a transposed copy; the
+    gradients of `x` and of the weight are one launch each. In float32 (`matmul`) the bias is added by a second kernel.
+    Under `torch.autocast` all three arguments are cast, as in torch. Raises `CudaOpsError` for other dtypes or shapes.
     """
     device = x.device.type
     if torch.is_autocast_enabled(device):

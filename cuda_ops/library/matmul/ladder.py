@@ -11,17 +11,18 @@ from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
 
 TILE_ROWS_MAX = 256
-"""Rows of the largest tile: offsets inside a tile of `a` have 32 bits."""
+"""Rows of the largest tile; offsets inside a tile of `a` must fit 32 bits."""
 PAD = 4
-"""AV_PRODUCT_PAD of av_product.cuh."""
+"""Padding of the lines of a tile: AV_PRODUCT_PAD of av_product.cuh."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a block of version 7 computes: a tile, `depth` of the sums per step, in tiles of its warps.
+    """The tile of a block of versions 7 to 9: `rows` x `columns` elements, divided into tiles of its warps.
 
-    `stages` steps lie in shared memory; `blocks` run at once on a processor, so that a thread has
-    65,536 / (blocks * threads) registers at most.
+    * `depth`: elements of the depth in one step.
+    * `stages`: steps that are in shared memory.
+    * `blocks`: blocks that run at the same time on a processor; a thread has 65,536 / (blocks * threads) registers.
     """
 
     rows: int
@@ -42,15 +43,15 @@ class Tile:
 
     @property
     def shared_bytes_of_layouts(self) -> int:
-        """Of version 9, which may transpose both matrices."""
+        """Shared memory of version 9, which may transpose both matrices."""
         return self.stages * self.depth * (self.rows + self.columns + 2 * PAD) * FLOAT32.size_bytes
 
 
 LARGE, SMALL = Tile(128, 256, 16, 64, 64, 4, 1), Tile(64, 128, 16, 32, 64, 3, 3)
 SHORT = Tile(128, 256, 8, 64, 64, 5, 1)
-"""As the large one, in shorter steps, whose instructions are half as many bytes."""
+"""The large tile with shorter steps, so that the code of the loop has half as many bytes."""
 BLOCKS_MIN = 96
-"""Large tiles from which on they are faster than small ones, by the sizes timed: an H100 has 132 processors."""
+"""Minimum number of large tiles for which they are faster than small ones (timed on an H100 with 132 processors)."""
 
 
 def _arguments(problem: Problem, arrays: Sequence[Any]) -> list[Argument]:
@@ -84,7 +85,7 @@ def short_tile_for(problem: Problem) -> Tile:
 
 
 def warps(name: str, rule: Callable[[Problem], Tile] = tile_for) -> Launch:
-    """Launch rule of versions 7 and 8, by their name."""
+    """Launch rule of versions 7 and 8; `name` is the version's."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         tile = rule(problem)
@@ -119,12 +120,12 @@ def _is_transposed(problem: Problem) -> bool:
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether each size, the number of blocks and the offsets in a tile have 32 bits, and no matrix is transposed."""
+    """Whether sizes, number of blocks and offsets in a tile fit 32 bits, and no matrix is transposed."""
     return fits_layouts(problem) and not _is_transposed(problem)
 
 
 def fits_layouts(problem: Problem) -> bool:
-    """The same, for matrices that lie in any way."""
+    """Whether sizes, number of blocks and offsets in a tile fit 32 bits; matrices may be transposed."""
     sizes = problem.rows, problem.columns, problem.depth * TILE_ROWS_MAX, _blocks(problem, 8, 32)
     return max(sizes) < 2**31
 

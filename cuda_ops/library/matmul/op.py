@@ -12,7 +12,7 @@ from cuda_ops.library.run import architecture, as_it_lies, check_factors, is_dir
 from cuda_ops.runtime.registry import register
 
 LAYOUTS = 9
-"""The version that reads transposed matrices."""
+"""Number of the version that reads transposed matrices."""
 
 
 def matmul(
@@ -24,10 +24,10 @@ def matmul(
     beta: float = 1.0,
     c: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The product of two float32 matrices, summed in float32 without TF32; equal bits in every run.
+    """The product of two float32 matrices, summed in float32 without TF32; bit-equal in every run.
 
-    A transposed matrix (`b.T`) is read as it lies in memory by version 9, which then runs by default; other views, and
-    for other versions transposed matrices, are copied first. With factors, `c` or batches (three dimensions) it is
+    A transposed matrix (`b.T`) is read without a copy by version 9, which then runs by default. Other views, and
+    transposed matrices for other versions, are copied first. With factors, `c` or batches (three dimensions) it is
     `matmul_batches`: alpha a b + beta c. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not
     exist.
     """

@@ -13,7 +13,7 @@ from cuda_ops.runtime.launcher import F32, I32, I64, Launcher, Ptr, TensorMap, c
 
 
 def _sizes_of(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The lines of `a` and of `b` in memory, and their lengths."""
+    """(number of lines in memory, their length) of `a` and of `b`."""
     of_a = (problem.depth, problem.rows) if problem.a_is_transposed else (problem.rows, problem.depth)
     of_b = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
     return of_a, of_b

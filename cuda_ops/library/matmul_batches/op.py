@@ -15,7 +15,7 @@ from cuda_ops.library.run import architecture, as_it_lies, check_dtype, check_li
 from cuda_ops.runtime.registry import register
 
 LANES = PACK_BYTES // 2
-"""Elements of half precision of which each line in memory must be a multiple."""
+"""The length of each line in memory must be a multiple of this number of half-precision elements."""
 
 
 def matmul_batches(
@@ -26,12 +26,12 @@ def matmul_batches(
     beta: float = 1.0,
     version: int | None = None,
 ) -> torch.Tensor:
-    """alpha a b + beta c for each pair of matrices of float32, summed in float32; equal bits in every run.
+    """alpha a b + beta c for each pair of float32 matrices, summed in float32; bit-equal in every run.
 
-    `a` and `b` are matrices, or batches of them (three dimensions); a matrix goes with each one of a batch. `c` has the
-    result's shape. A `beta` of 0 leaves `c` out, NaN or not. Transposed matrices (`b.mT`) are read as they lie in
-    memory; other views are copied first. It runs on GPUs from sm_80 on. Raises `CudaOpsError` for other dtypes or
-    shapes, or a version that does not exist or cannot run.
+    `a` and `b` are matrices or batches of them (three dimensions); a single matrix is multiplied with each one of the
+    other batch. `c` has the result's shape; with a `beta` of 0 it is ignored, even if it is NaN. Transposed matrices
+    (`b.mT`) are read without a copy; other views are copied first. It needs a GPU with sm_80 or later. Raises
+    `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot run.
     """
     _check("matmul_batches", a, b, c, (torch.float32,))
     if beta == 0.0:
@@ -51,10 +51,10 @@ def matmul_half_batches(
     beta: float = 1.0,
     version: int | None = None,
 ) -> torch.Tensor:
-    """The same for bfloat16 or float16, plus `bias` for each column: summed in float32, and rounded once.
+    """alpha a b + `bias` for each column + beta c, for bfloat16 or float16: summed in float32, and rounded once.
 
-    Matrices whose lines begin at no multiples of 16 bytes are copied to longer lines first. On other GPUs than sm_90 it
-    is `matmul_batches` in float32, which is slow.
+    Arguments and errors are those of `matmul_batches`. If the lines of a matrix do not begin at multiples of 16 bytes,
+    it is copied to longer lines first. On GPUs other than sm_90 it runs `matmul_batches` in float32, which is slow.
     """
     _check("matmul_half_batches", a, b, c, (torch.bfloat16, torch.float16))
     if bias is not None:
@@ -120,7 +120,7 @@ def _are_aligned(*tensors: torch.Tensor | None) -> bool:
 
 
 def _is_in_lines(x: torch.Tensor) -> bool:
-    """Whether the copy engine can read the matrices, whose rows or columns it takes as lines."""
+    """Whether the copy engine can read the matrices, with their rows or columns as lines."""
     length = x.shape[-1] if x.is_contiguous() else x.shape[-2] if x.mT.is_contiguous() else 1
     return length % LANES == 0 and _are_aligned(x)
 
@@ -134,11 +134,11 @@ def _run(
     beta: float,
     version: int,
 ) -> torch.Tensor:
-    """`parts` are a bias, where the ladder has one, and c."""
+    """Run a version of `ladder`; `parts` are the bias, if the ladder has one, and c."""
     out = a.new_empty(_shape_of(a, b))
     (a, of_a), (b, of_b) = as_it_lies(a), as_it_lies(b)
     if a.dim() == 3 and b.dim() == 2 and not of_a:
-        a = a.reshape(-1, a.shape[-1])  # the rows of one large matrix
+        a = a.reshape(-1, a.shape[-1])  # one large matrix with the rows of all
     (rows, depth), columns = a.shape[-2:], b.shape[-1]
     if out.numel() == 0 or depth == 0:
         return _without_depth(out, parts, beta)
@@ -156,7 +156,7 @@ def _run(
 
 
 def _without_depth(out: torch.Tensor, parts: list[torch.Tensor | None], beta: float) -> torch.Tensor:
-    """The sum of nothing, and what is added to it."""
+    """The result for a depth of 0: an empty sum, plus bias and beta c."""
     *bias, c = parts
     made = torch.zeros_like(out, dtype=torch.float32)
     for part, factor in ((c, beta), *((one, 1.0) for one in bias)):
@@ -171,7 +171,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
 
 
 def _sum_over(gradient: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
-    """The gradient of `x`, which is the sum of those of a batch where one matrix went with all of it."""
+    """The gradient of `x`: if one matrix was multiplied with a batch, the sum of the batch's gradients."""
     return gradient if gradient.dim() == x.dim() else gradient.sum(0)
 
 

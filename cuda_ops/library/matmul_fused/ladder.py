@@ -11,7 +11,7 @@ from cuda_ops.library.matmul_half.ladder import BOX, HALF, ROWS, fits_engine, la
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
 
 RESIDUAL, RELU, SILU = range(3)
-"""ACTIVATION of v1_engine.cu."""
+"""Values of the template argument ACTIVATION of v1_engine.cu."""
 
 
 def _launch(activation: int, launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:

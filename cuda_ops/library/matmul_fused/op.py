@@ -30,11 +30,11 @@ def matmul_residual(
     residual: torch.Tensor | None = None,
     version: int | None = None,
 ) -> torch.Tensor:
-    """a b + `bias` + `residual`, for matrices of bfloat16 or float16; equal bits in every run.
+    """a b + `bias` + `residual`, for matrices of bfloat16 or float16; bit-equal in every run.
 
-    One kernel on a GPU of sm_90 for rows in memory that begin at multiples of 16 bytes; else `matmul` in float32, which
-    is slow, and torch's operators. Both round once. It has no derivative. Raises `CudaOpsError` for other dtypes or
-    shapes, or a version that does not exist or cannot run.
+    It is one kernel on a GPU with sm_90 if rows in memory begin at multiples of 16 bytes. Otherwise it is `matmul` in
+    float32, which is slow, followed by torch's operators. Both round once. It has no derivative. Raises `CudaOpsError`
+    for other dtypes or shapes, or a version that does not exist or cannot run.
     """
     return _checked(MATMUL_RESIDUAL, a, b, bias, residual, version)
 
@@ -46,7 +46,7 @@ def matmul_relu(
     residual: torch.Tensor | None = None,
     version: int | None = None,
 ) -> torch.Tensor:
-    """ReLU of a b + `bias`, plus `residual`; all else is as of `matmul_residual`."""
+    """ReLU(a b + `bias`) + `residual`; all else as for `matmul_residual`."""
     return _checked(MATMUL_RELU, a, b, bias, residual, version)
 
 
@@ -57,7 +57,7 @@ def matmul_silu(
     residual: torch.Tensor | None = None,
     version: int | None = None,
 ) -> torch.Tensor:
-    """SiLU of a b + `bias`, plus `residual`; all else is as of `matmul_residual`."""
+    """SiLU(a b + `bias`) + `residual`; all else as for `matmul_residual`."""
     return _checked(MATMUL_SILU, a, b, bias, residual, version)
 
 

@@ -16,29 +16,31 @@ BOX = 64
 """Rows and columns of a box that the copy engine copies at once: AV_BOX of av_half_warpgroups.cuh."""
 BOX_BYTES = BOX * BOX * 2
 ALIGNMENT_BYTES = 1024
-"""Where boxes lie in shared memory."""
+"""Alignment of boxes in shared memory."""
 WMMA_TILE, MMA_TILE, WGMMA_TILE = 64, 128, 128
 MMA_STAGES, MMA_DEPTH, MMA_PAD = 4, 32, 8
-"""Of v3_mma.cu."""
+"""Stages, depth of a step, and padding of a line in v3_mma.cu."""
 WGMMA_STAGES = 3
-"""Of v4_wgmma.cu."""
+"""Stages of v4_wgmma.cu."""
 ROWS = 128
 """Rows of a tile of versions 5 to 7."""
 TILE_ROWS_MAX = 256
 PAD_CHUNK = 2048
 """Elements of a line that a block of v9_padded.cu copies."""
 SECTOR = 16
-"""Elements of 32 bytes, of which the L2 cache delivers whole ones: where lines begin at no multiple of them, boxes take
-longer to come, and it is faster to share them."""
+"""Elements in 32 bytes, the unit in which the L2 cache delivers data.
+
+If lines do not begin at multiples of it, boxes take longer to load, and it is faster if blocks share them."""
 PADDED_MIN = 1 << 28
-"""Multiply-adds from which on it is faster to copy both matrices than to do without the copy engine."""
+"""Minimum number of multiply-adds for which copying both matrices is faster than not using the copy engine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a block of versions 5 to 7 computes: `ROWS` x `columns`, with `stages` steps of the depth on their way.
+    """The tile of a block of versions 5 to 7: `ROWS` x `columns` elements.
 
-    Tiles follow one another down `group` rows of tiles (version 7: of pairs of them).
+    * `stages`: steps of the depth that are loaded ahead.
+    * `group`: consecutive tiles go down this number of rows of tiles (version 7: of pairs of rows).
     """
 
     columns: int
@@ -46,19 +48,21 @@ class Tile:
     group: int
 
     def shared_bytes(self, by_engine: bool) -> int:
-        """Dynamic shared memory; with `by_engine` for the sums too."""
+        """Dynamic shared memory; with `by_engine`, the copy engine stores the sums, which need memory too."""
         boxes = self.stages * (ROWS + self.columns) // BOX + (4 if by_engine else 0)
         return boxes * BOX_BYTES + ALIGNMENT_BYTES
 
 
 TILES = {Tile(256, 4, 8): 1.0, Tile(192, 4, 8): 0.79, Tile(128, 6, 8): 0.53, Tile(64, 8, 8): 0.43}
-"""The tiles, and the time that a processor takes for one step of each, as a part of the largest one's (H100)."""
+"""The time of one step of each tile on a processor, relative to a step of the largest tile (measured on an H100).
+
+This step of the largest tile, 128 x 256, is the unit of time in this file."""
 STEPS_OF_END = 2
-"""The time in which a block's sums are stored, as a number of such steps of the largest tile."""
+"""Time in which a block stores its sums, in steps."""
 BYTES_OF_STEP = 1_300_000
-"""That come from memory in the time of such a step."""
+"""Bytes that are read from memory in the time of a step."""
 PROCESSORS = 132
-"""Of an H100; the tile is chosen for as many."""
+"""Number of processors of an H100, for which tiles are chosen."""
 
 
 def _blocks(problem: Problem, rows: int, columns: int) -> int:
@@ -91,13 +95,13 @@ def _threads(kernel: str, tile: int, rows: int, threads: int, has_lanes: bool, s
 
 
 def _mma_bytes() -> int:
-    """Shared memory of v3_mma.cu: the larger of the layouts of each tile."""
+    """Shared memory of v3_mma.cu: for each tile, that of the larger layout."""
     line = max(MMA_TILE * (MMA_DEPTH + MMA_PAD), MMA_DEPTH * (MMA_TILE + MMA_PAD))
     return MMA_STAGES * 2 * line * 2
 
 
 def maps_of(problem: Problem, a: Any, b: Any) -> list[Argument]:
-    """Maps of both matrices as they lie."""
+    """The copy engine's maps of both matrices, in their layout in memory."""
     of_a, of_b = _as_it_lies(problem)
     return [TensorMap(a, 2, *of_a, BOX, BOX), TensorMap(b, 2, *of_b, BOX, BOX)]
 
@@ -114,24 +118,24 @@ def _wgmma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
 
 
 def _memory_steps(problem: Problem) -> float:
-    """The time in which the matrices come from memory, in steps of the largest tile."""
+    """The time in which the matrices are read from memory, in steps."""
     moved = problem.rows * problem.depth + problem.depth * problem.columns + problem.count
     return problem.batch.count * moved * problem.element.size_bytes / BYTES_OF_STEP
 
 
 def products_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
-    """The time of the products alone, in clusters of `rows` rows, in steps of the largest tile."""
+    """The time of the products alone, in steps, for clusters of `rows` rows."""
     rounds = ceil_div(_blocks(problem, rows, tile.columns) * (rows // ROWS), PROCESSORS)
     return rounds * (ceil_div(problem.depth, BOX) * TILES[tile] + STEPS_OF_END)
 
 
 def time_of_tile(problem: Problem, tile: Tile, rows: int) -> float:
-    """The same with the time in which the matrices come from memory, if that is longer."""
+    """The longer of the times of the products and of reading the matrices, in steps."""
     return max(products_of_tile(problem, tile, rows), _memory_steps(problem) + STEPS_OF_END)
 
 
 def tile_for(problem: Problem, rows: int = ROWS) -> Tile:
-    """The tile with which the last of `PROCESSORS` blocks ends first; `rows` are those of a cluster."""
+    """The tile with the shortest time on `PROCESSORS` processors; `rows` are those of a cluster."""
     tiles = (tile for tile in TILES if tile.columns // BOX % (rows // ROWS) == 0)
     return min(tiles, key=lambda tile: time_of_tile(problem, tile, rows))
 
@@ -158,7 +162,7 @@ def roles(rule: Callable[[Problem], Tile] = tile_for) -> Launch:
 
 
 def persistent(name: str, blocks: int, rule: Callable[[Problem], Tile] = tile_for) -> Launch:
-    """Launch rule of versions 6 and 7, whose clusters have 1 and 2 blocks."""
+    """Launch rule of versions 6 and 7; `blocks` in a cluster are 1 and 2."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         a, b, bias, out, *_ = arrays
@@ -185,7 +189,7 @@ def persistent(name: str, blocks: int, rule: Callable[[Problem], Tile] = tile_fo
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A tile of `ROWS` x `columns` that `blocks` blocks of a cluster compute, each a part of the depth."""
+    """A tile of `ROWS` x `columns` of version 8; each of the `blocks` blocks of a cluster takes a part of the depth."""
 
     columns: int
     stages: int
@@ -199,9 +203,9 @@ class Split:
 
 SPLITS = tuple(Split(columns, stages, blocks) for columns, stages in ((128, 4), (64, 6)) for blocks in (2, 4))
 BLOCKS_OF_CLUSTERS = {2: 128, 4: 112}
-"""Blocks that run at once in clusters of 2 and 4: a group of processors (GPC) has no multiple of 4."""
+"""Number of blocks that run at the same time in clusters of 2 and 4; some groups of processors (GPC) have idle ones."""
 STEPS_OF_SPLIT = 6
-"""The time in which the blocks of a cluster add up and store their sums, as a number of such steps."""
+"""Time in which the blocks of a cluster add up and store their sums, in steps."""
 
 
 def _time_of_split(problem: Problem, split: Split) -> float:
@@ -212,7 +216,7 @@ def _time_of_split(problem: Problem, split: Split) -> float:
 
 
 def split_for(problem: Problem) -> Split:
-    """The tile and the number of blocks that end first."""
+    """The tile and the number of blocks with the shortest time."""
     return min(SPLITS, key=lambda split: _time_of_split(problem, split))
 
 
@@ -237,9 +241,9 @@ def split(rule: Callable[[Problem], Split] = split_for) -> Launch:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a block of version 10 computes: `rows` x `columns`, in clusters of `blocks` below each other.
+    """The tile of a block of version 10: `rows` x `columns` elements.
 
-    `parts` blocks share the depth of each tile.
+    The `blocks` blocks of a cluster compute tiles below each other; `parts` blocks share the depth of each tile.
     """
 
     rows: int
@@ -249,7 +253,7 @@ class Shape:
 
     @property
     def out_boxes(self) -> int:
-        """For the results of a warpgroup."""
+        """Number of boxes in shared memory for the results of a warpgroup."""
         return 1 if self.rows > 2 * BOX or self.columns < 2 * BOX else 2
 
     @property
@@ -258,7 +262,7 @@ class Shape:
 
     @property
     def stages(self) -> int:
-        """As many as fit beside the results."""
+        """Number of steps that fit into shared memory beside the results."""
         left = SHARED_MAX - ALIGNMENT_BYTES - self.rows // BOX * self.out_boxes * BOX_BYTES
         return min(STAGES_MAX, left // self.stage_bytes)
 
@@ -268,7 +272,7 @@ class Shape:
         return self.stages * self.stage_bytes + results + ALIGNMENT_BYTES
 
     def tiles(self, problem: Problem) -> int:
-        """Of all blocks."""
+        """Number of tiles of all blocks."""
         return _blocks(problem, self.rows * self.blocks, self.columns) * self.blocks
 
     def kernel(self, problem: Problem) -> str:
@@ -278,9 +282,9 @@ class Shape:
 
 
 SHARED_MAX, STAGES_MAX = 226 << 10, 10
-"""Dynamic shared memory of a block, and stages of a shape."""
+"""Maximum dynamic shared memory of a block, bytes, and maximum number of stages of a shape."""
 GROUP_ROWS = 1024
-"""Rows of the result down which tiles follow one another."""
+"""Consecutive tiles go down this number of rows of the result."""
 SHAPES = (
     *((64, columns) for columns in (64, 128)),
     *((128, columns) for columns in (64, 128, 160, 192, 208, 224, 256)),
@@ -289,20 +293,20 @@ SHAPES = (
 """Rows and columns of the tiles of version 10."""
 PARTS = (1, 2, 3, 4, 6, 8)
 PARTS_MAX, SHARING_BLOCKS = 4, 108
-"""Most parts of a depth, and most blocks that share depths: with more, it takes longer to join the sums (H100)."""
+"""Maximum number of parts of a depth, and of blocks that share depths; more take longer to join their sums (H100)."""
 COUNTERS = 126
-"""Control words, one for each tile whose depth is shared."""
+"""Number of control words; each tile with a shared depth needs one."""
 LINES = 187
-"""Lines of boxes that begin at no multiple of 32 bytes, of which as many come in the time of a step of 128 x 256."""
+"""Number of lines of boxes that are loaded in the time of a step, if lines do not begin at multiples of 32 bytes."""
 WIDE_PAIRS = Shape(128, 224, 2)
 WIDE_PAIRS_STEP = 0.9
-"""The time of a step of such tiles, in steps of 128 x 256, where products are large."""
+"""Time of a step of `WIDE_PAIRS`, in steps, for large products."""
 WIDE_PAIRS_GAIN, WIDE_PAIRS_DEPTH = 0.95, 1024
-"""The part of version 6's time below which such tiles are worth it, and the depth from which on."""
+"""`WIDE_PAIRS` is used if its time is below this fraction of version 6's, and the depth is at least this large."""
 
 
 def time_of_shape(problem: Problem, shape: Shape) -> float:
-    """The time of the product, in steps of 128 x 256, where lines begin at no multiples of 32 bytes."""
+    """The time of the product, in steps, if lines do not begin at multiples of 32 bytes."""
     size = shape.rows * shape.columns / (ROWS * 256)
     columns = shape.columns if problem.b_is_transposed else ceil_div(shape.columns, BOX) * BOX
     step = max(size, (shape.rows + columns / shape.blocks) / LINES)
@@ -312,26 +316,26 @@ def time_of_shape(problem: Problem, shape: Shape) -> float:
 
 
 def shapes_for(problem: Problem, blocks: Sequence[int] = (1, 2)) -> list[Shape]:
-    """The shapes with which version 10 can run the problem."""
+    """The shapes with which version 10 can run the problem, with `blocks` in a cluster."""
     steps = ceil_div(problem.depth, BOX)
     made = [Shape(*size, block, parts) for size in SHAPES for block in blocks for parts in PARTS if parts <= steps]
     return [one for one in made if one.parts == 1 or _can_share(one, problem)]
 
 
 def _can_share(shape: Shape, problem: Problem) -> bool:
-    """Whether there is a counter for each tile, and all parts of all tiles run at once."""
+    """Whether there is a counter for each tile, and all parts of all tiles can run at the same time."""
     tiles = shape.tiles(problem)
     return tiles <= COUNTERS and tiles * shape.parts <= PROCESSORS
 
 
 def _is_shared(problem: Problem) -> bool:
-    """Whether boxes come late, because lines begin at no multiples of 32 bytes."""
+    """Whether boxes load slowly, because lines do not begin at multiples of 32 bytes."""
     return line_of(problem.rows, problem.columns, problem.depth, _lies(problem)) % SECTOR != 0
 
 
 @lru_cache(maxsize=4096)
 def shape_for(problem: Problem) -> Shape:
-    """The shape that was fastest for such problems, by the sizes timed."""
+    """The shape that was the fastest for such problems in the timed sizes."""
     if _is_shared(problem):
         found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
         return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
@@ -342,7 +346,7 @@ def shape_for(problem: Problem) -> Shape:
 
 
 def _shared_depth(problem: Problem) -> Shape:
-    """The shape with which the depth of few tiles is shared: the smaller one, if several blocks can share it."""
+    """The shape for few tiles with a shared depth: the smaller one, if several blocks can share its depth."""
     steps = ceil_div(problem.depth, BOX)
     for shape in (Shape(64, 128), Shape(128, 128)):
         parts = min(PARTS_MAX, SHARING_BLOCKS // shape.tiles(problem), steps)
@@ -352,12 +356,12 @@ def _shared_depth(problem: Problem) -> Shape:
 
 
 def _is_split(problem: Problem) -> bool:
-    """Whether it is worth it to share the depth of few tiles."""
+    """Whether there are so few tiles that sharing their depth is faster."""
     return _time_of_split(problem, split_for(problem)) < time_of_tile(problem, tile_for(problem), ROWS)
 
 
 def _fills_with_pairs(problem: Problem) -> bool:
-    """Whether tiles of 128 x 224 fill the last round so much better that they are faster than version 6's."""
+    """Whether tiles of 128 x 224 are faster than version 6, because they fill the last round of blocks better."""
     rounds = ceil_div(WIDE_PAIRS.tiles(problem), PROCESSORS)
     time = rounds * (ceil_div(problem.depth, BOX) * WIDE_PAIRS_STEP + STEPS_OF_END)
     return (
@@ -400,7 +404,7 @@ def shapes(rule: Callable[[Problem], Shape] = shape_for) -> Launch:
 
 
 def _partial_bytes(problem: Problem) -> int:
-    """Of the sums of version 10's parts."""
+    """Bytes of the partial sums of version 10."""
     if not fits_engine(problem):
         return 0
     one = shape_for(problem)
@@ -408,14 +412,14 @@ def _partial_bytes(problem: Problem) -> int:
 
 
 def _as_it_lies(problem: Problem) -> tuple[tuple[int, int], tuple[int, int]]:
-    """The number of lines of `a` and of `b` in memory, and their lengths."""
+    """(number of lines in memory, their length) of `a` and of `b`."""
     of_a = (problem.depth, problem.rows) if problem.a_is_transposed else (problem.rows, problem.depth)
     of_b = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
     return of_a, of_b
 
 
 def _padded_length(length: int) -> int:
-    """Of a line that begins at a multiple of 128 bytes."""
+    """The length of a line after padding to a multiple of 128 bytes."""
     return ceil_div(length, BOX) * BOX
 
 
@@ -445,7 +449,7 @@ def _padded(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None
 
 
 def _scratch(number: int) -> Callable[[Problem], int]:
-    """The bytes of `a` or `b` with longer lines."""
+    """The bytes of the copy of `a` (0) or `b` (1) with padded lines."""
 
     def size(problem: Problem) -> int:
         lines, length = _as_it_lies(problem)[number]
@@ -455,18 +459,18 @@ def _scratch(number: int) -> Callable[[Problem], int]:
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether each size and the number of blocks have 32 bits."""
+    """Whether each size and the number of blocks fit 32 bits."""
     return max(problem.rows, problem.columns, problem.depth + TILE_ROWS_MAX, _blocks(problem, 8, 32)) < 2**31
 
 
 def fits_engine_sizes(problem: Problem) -> bool:
-    """Whether wgmma and the copy engine can run a problem of these sizes."""
+    """Whether wgmma and the copy engine support a problem of these sizes."""
     sizes = max(problem.rows, problem.columns, problem.depth) + TILE_ROWS_MAX
     return problem.architecture == 90 and sizes < 2**31 and _fits(problem)
 
 
 def fits_engine(problem: Problem) -> bool:
-    """The same, and rows begin at multiples of 16 bytes, as the copy engine needs it."""
+    """Whether wgmma and the copy engine support the problem; rows must begin at multiples of 16 bytes."""
     return problem.lanes * problem.element.size_bytes == PACK_BYTES and fits_engine_sizes(problem)
 
 
@@ -475,7 +479,7 @@ def _lies(problem: Problem) -> tuple[bool, bool]:
 
 
 def _fits_padded(problem: Problem) -> bool:
-    """Whether the blocks that copy lines have 32 bits, too."""
+    """Whether version 9 can run: the number of blocks that copy lines must fit 32 bits too."""
     blocks = max(lines * ceil_div(_padded_length(length), PAD_CHUNK) for lines, length in _as_it_lies(problem))
     return fits_engine_sizes(problem) and blocks < 2**31
 

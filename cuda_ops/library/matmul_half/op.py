@@ -37,11 +37,11 @@ def matmul_half(
     beta: float = 1.0,
     c: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """The product of two matrices of bfloat16 or float16, plus `bias` for each column; equal bits in every run.
+    """The product of two matrices of bfloat16 or float16, plus `bias` for each column; bit-equal in every run.
 
-    It is summed in float32 and rounded once. A transposed matrix (`b.T`) is read as it lies in memory; other views are
-    copied first. With factors, `c` or batches (three dimensions) it is `matmul_half_batches`: alpha a b + `bias` +
-    beta c. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
+    It is summed in float32 and rounded once. A transposed matrix (`b.T`) is read without a copy; other views are copied
+    first. With factors, `c` or batches (three dimensions) it is `matmul_half_batches`: alpha a b + `bias` + beta c.
+    Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist.
     """
     if c is not None or alpha != 1.0 or a.dim() == 3 or b.dim() == 3:
         return matmul_half_batches(a, b, bias, c, alpha, beta, version)
@@ -75,7 +75,7 @@ def _gpu(a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None, version: i
 
 
 def low_bits(addresses: list[int]) -> int:
-    """The lowest four bits that are set in any address."""
+    """The lowest four bits of all addresses, combined by OR; 0 if all are multiples of 16 bytes."""
     low = 0
     for address in addresses:
         low |= address
@@ -100,13 +100,13 @@ def can_run(
     misaligned: int,
     device: int,
 ) -> bool:
-    """Whether the only version of `ladder` can multiply matrices of these rows, columns and depth."""
+    """Whether the only version of `ladder` can multiply matrices of these `sizes` (rows, columns, depth)."""
     return ladder.versions[0].can_run(_problem(dtype, *sizes, transposed, misaligned, device))
 
 
 @lru_cache(maxsize=PREPARED_MAX)
 def _scratch_for(problem: Problem, version: int) -> dict[str, int]:
-    """The bytes of each scratch array that the version which runs needs: longer lines, or sums of parts."""
+    """The bytes of each scratch array of the version that runs: padded copies, or partial sums."""
     name = MATMUL_HALF.choose(problem, version or None).name
     needed = {"padded": ("padded_a", "padded_b"), "shapes": ("partial",)}.get(name, ())
     return {array: size(problem) if array in needed else 0 for array, size in MATMUL_HALF.scratch.items()}

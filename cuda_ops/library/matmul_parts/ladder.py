@@ -1,4 +1,4 @@
-"""The ladder of the product of float32 matrices on the tensor cores, by parts of bfloat16."""
+"""The ladder of the product of float32 matrices on the tensor cores: each number is split into parts of bfloat16."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 PARTS, PAIRS = 3, 6
-"""Parts of a number, and pairs of them that are multiplied."""
+"""Number of parts of a number, and of pairs of parts that are multiplied."""
 HALF_TILE = Tile(128, 6, 8)
-"""Of version 2, whose threads have registers for two sums of each element of it."""
+"""Tile of version 2; it is narrow because a thread needs registers for two sums of each element."""
 RUN = 2048
-"""Of the depth, after which the sums of version 3 begin anew."""
+"""Length of depth after which version 3 starts new sums in the tensor cores."""
 CHUNK = 2048
-"""Elements that a block of the first kernel writes to each part."""
+"""Elements that a block of the first kernel splits."""
 
 
 def _depth_of(problem: Problem) -> int:
-    """The depth of a part: whole boxes."""
+    """The depth of a part, rounded up to whole boxes."""
     return ceil_div(problem.depth, BOX) * BOX
 
 
 def _columns_of(problem: Problem) -> int:
-    """The columns of a part of `b`: rows that begin at multiples of 16 bytes."""
+    """The columns of a part of `b`, rounded up so that rows begin at multiples of 16 bytes."""
     return ceil_div(problem.columns, 8) * 8
 
 
 def _launch(tile: Tile, launcher: Launcher, problem: Problem, arrays: Sequence[Any], more: str = "") -> None:
-    """Writes the parts of both matrices, then multiplies; `more` ends the kernel's template arguments."""
+    """Split both matrices into parts, then multiply; `more` is appended to the kernel's template arguments."""
     a, b, out, parts_a, parts_b = arrays
     depth, columns = _depth_of(problem), _columns_of(problem)
     write = f"matmul_parts_write<{problem.lanes}>"
@@ -84,7 +84,7 @@ def runs(run: int = RUN) -> Launch:
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether each size, the depth of all pairs, and the blocks that write parts have 32 bits."""
+    """Whether each size, the depth of all pairs, and the number of blocks that write parts fit 32 bits."""
     depth, columns = _depth_of(problem), _columns_of(problem)
     blocks = max(problem.rows * ceil_div(depth, CHUNK), depth * ceil_div(columns, CHUNK))
     return fits_engine_sizes(problem) and max(PAIRS * depth, blocks) < 2**31

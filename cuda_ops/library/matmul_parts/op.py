@@ -13,13 +13,17 @@ from cuda_ops.runtime.registry import register
 
 
 def matmul_parts(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The product of two float32 matrices by products of bfloat16 on the tensor cores; equal bits in every run.
+    """The product of two float32 matrices, by products of bfloat16 on the tensor cores; bit-equal in every run.
 
-    Its errors are 2e-6 of the norm for normal numbers and 6e-6 where all are positive, at any depth; TF32's are 3e-4.
-    Those of version 1, which is faster at depths of more than 2,048, grow with the depth: 2e-5 and 8e-5 at 16,384.
-    Version 2, which is slower, has 5e-7 and 9e-7. It runs on a GPU of sm_90 alone. Two infinities that
-    meet give NaN. It needs 6 bytes of memory for each element of `a` and `b`. A transposed matrix is copied first.
-    Raises `CudaOpsError` for other dtypes or shapes, or another GPU.
+    | version | error of the norm, normally distributed numbers | all numbers positive | speed |
+    |---|---|---|---|
+    | 1, at a depth of 16,384 (grows with the depth) | 2e-5 | 8e-5 | faster at depths above 2,048 |
+    | 2 | 5e-7 | 9e-7 | slower |
+    | 3, the default, at any depth | 2e-6 | 6e-6 | |
+
+    TF32 has an error of 3e-4. It needs a GPU with sm_90, and 6 bytes of memory for each element of `a` and `b`. A
+    transposed matrix is copied first. The product of two infinities gives NaN. Raises `CudaOpsError` for other dtypes
+    or shapes, or another GPU.
     """
     check_factors("matmul_parts", a, b, (torch.float32,))
     if is_direct(a, b):

@@ -12,19 +12,19 @@ from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 BOX_DEPTH = 128
-"""Of the depth, that a box of bytes has: AV_BOX_DEPTH of av_half_warpgroups.cuh."""
+"""Depth of a box of 8-bit elements: AV_BOX_DEPTH of av_half_warpgroups.cuh."""
 PITCH = 16
-"""Bytes of which the lines of both matrices are a multiple, as the copy engine needs it."""
+"""The lines of both matrices must be a multiple of this number of bytes for the copy engine."""
 STORED = 8
-"""Elements of `out` of which its rows are a multiple where the copy engine stores them."""
+"""The rows of `out` must be a multiple of this number of elements for the copy engine to store them."""
 NARROW_TILES = (Tile(192, 4, 8), Tile(128, 6, 8), Tile(64, 8, 8))
-"""Of versions 2 and 3, whose threads have registers for two sums of each element of a tile."""
+"""Tiles of versions 2 and 3; they are narrow because a thread needs registers for two sums of each element."""
 SUMS = {FLOAT8: "float", INT8: "int"}
-"""The types of the sums."""
+"""Type of the sums for each type of elements."""
 
 
 def tile_for(problem: Problem, tiles: Sequence[Tile] = tuple(TILES)) -> Tile:
-    """The fastest tile: that of a half-precision product of as many steps."""
+    """The fastest tile: that of a half-precision product with the same number of steps."""
     alike = replace(problem, element=BFLOAT16, depth=ceil_div(problem.depth, BOX_DEPTH) * BOX)
     return min(tiles, key=lambda tile: time_of_tile(alike, tile, ROWS))
 

@@ -1,4 +1,4 @@
-"""The products of two matrices of 8-bit numbers on torch tensors, with scales that make their sums numbers again."""
+"""The products of two matrices of 8-bit numbers on torch tensors, multiplied by scales."""
 
 from __future__ import annotations
 
@@ -22,13 +22,15 @@ def matmul_fp8(
     scale_b: torch.Tensor | None = None,
     version: int | None = None,
 ) -> torch.Tensor:
-    """The product of two matrices of float8_e4m3fn, times scales, in bfloat16; equal bits in every run.
+    """The product of two matrices of float8_e4m3fn, times scales, in bfloat16; bit-equal in every run.
 
-    A scale is float32: of one element, or `scale_a` of one for each row of `a` and `scale_b` of one for each column of
-    `b`. Sums are added up in float32 every 512 of the depth, by version 2 every 128; version 1, which is faster, leaves
-    them in the tensor cores. `a` as it is and `b` transposed (`b.T`) are read as they lie in memory; other layouts, and
-    lines that begin at no multiple of 16 bytes, are copied first. Runs on a GPU of sm_90 alone. Raises `CudaOpsError`
-    for other dtypes or shapes, a version that does not exist, or another GPU.
+    * `scale_a`, `scale_b`: float32; one element, or one for each row of `a` and for each column of `b`.
+    * `version`: 1 leaves the sums in the tensor cores, which is the fastest and least exact; 2 adds them up in float32
+      after every 128 of the depth, 3, the default, after every 512.
+
+    `a`, and `b` transposed (`b.T`), are read without a copy; other layouts, and lines that do not begin at multiples of
+    16 bytes, are copied first. It needs a GPU with sm_90. Raises `CudaOpsError` for other dtypes or shapes, a version
+    that does not exist, or another GPU.
     """
     return _checked(MATMUL_FP8, _matmul_fp8, torch.float8_e4m3fn, a, b, scale_a, scale_b, version)
 
@@ -40,9 +42,9 @@ def matmul_int8(
     scale_b: torch.Tensor | None = None,
     version: int | None = None,
 ) -> torch.Tensor:
-    """The product of two matrices of int8, times scales, in bfloat16; equal bits in every run.
+    """The product of two matrices of int8, times scales, in bfloat16; bit-equal in every run.
 
-    It is summed exactly, up to 2^31; all else is as of `matmul_fp8`.
+    Sums are exact up to 2^31. All else as for `matmul_fp8`.
     """
     return _checked(MATMUL_INT8, _matmul_int8, torch.int8, a, b, scale_a, scale_b, version)
 
@@ -77,7 +79,7 @@ def _check_scale(operator: str, name: str, scale: torch.Tensor | None, count: in
 
 
 def _deep(x: torch.Tensor) -> torch.Tensor:
-    """The matrix in lines that begin at multiples of 16 bytes: itself, or a copy with zeros behind each line."""
+    """The matrix with lines that begin at multiples of 16 bytes: itself, or a copy with zeros after each line."""
     depth = x.shape[1]
     if x.is_contiguous() and depth % PITCH == 0 and x.data_ptr() % PITCH == 0:
         return x

@@ -18,15 +18,15 @@ from cuda_ops.library.matmul_half.ladder import (
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 STAGES = {256: 2, 128: 4, 64: 6}
-"""Steps of the depth on their way, by the columns of a warpgroup."""
+"""Steps of the depth that are loaded ahead, for each number of columns of a warpgroup."""
 BLOCKS = (1, 2, 4, 8)
-"""Of a cluster, which computes whole rows."""
+"""Possible numbers of blocks in a cluster, which computes whole rows."""
 COLUMNS_MAX = 2 * max(STAGES) * max(BLOCKS)
 OUT_BOXES = 4
 
 
 def _shape(problem: Problem) -> tuple[int, int]:
-    """The columns of a warpgroup, and the blocks of a cluster: as few of both as have a place for each column."""
+    """(columns of a warpgroup, blocks of a cluster): the smallest numbers with which a cluster holds whole rows."""
     for columns in sorted(STAGES):
         if 2 * columns >= problem.columns:
             return columns, 1
@@ -68,7 +68,7 @@ def _layer_norm(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> 
 
 
 def fits(problem: Problem) -> bool:
-    """Whether a cluster has a place for each column, and rows begin at multiples of 16 bytes."""
+    """Whether a cluster can hold whole rows, and rows begin at multiples of 16 bytes."""
     return problem.columns <= COLUMNS_MAX and fits_engine(problem)
 
 

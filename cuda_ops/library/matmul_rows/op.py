@@ -20,11 +20,11 @@ from cuda_ops.runtime.registry import register
 def matmul_softmax(
     a: torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, version: int | None = None
 ) -> torch.Tensor:
-    """The softmax over each row of a b + `bias`, for matrices of bfloat16 or float16; equal bits in every run.
+    """The softmax over each row of a b + `bias`, for matrices of bfloat16 or float16; bit-equal in every run.
 
-    One kernel on a GPU of sm_90, for up to 4,096 columns and rows in memory that begin at multiples of 16 bytes; else
-    `matmul` in float32, which is slow, and `softmax`. The product is not rounded. It has no derivative. Raises
-    `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot run.
+    It is one kernel on a GPU with sm_90, for up to 4,096 columns and rows in memory that begin at multiples of 16
+    bytes. Otherwise it is `matmul` in float32, which is slow, and `softmax`. The product is not rounded. It has no
+    derivative. Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot run.
     """
     _check("matmul_softmax", a, b, {"bias": bias})
     if is_direct(a, b, bias):
@@ -42,7 +42,7 @@ def matmul_layer_norm(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> torch.Tensor:
-    """LayerNorm over each row of a b + `bias`, times `weight`, plus `shift`; all else is as of `matmul_softmax`."""
+    """LayerNorm over each row of a b + `bias`, times `weight`, plus `shift`; all else as for `matmul_softmax`."""
     _check("matmul_layer_norm", a, b, {"bias": bias, "weight": weight, "shift": shift})
     if is_direct(a, b, bias, weight, shift):
         return _gpu_layer_norm(a, b, bias, weight, shift, epsilon, version or 0)
@@ -94,7 +94,7 @@ def _run(
     epsilon: float,
     version: int,
 ) -> torch.Tensor | None:
-    """The result, or None where no version was named and none can run."""
+    """The result, or None if `version` is 0 and no version can run."""
     (rows, depth), columns = a.shape, b.shape[1]
     if not (rows and columns and depth):
         return None

@@ -19,33 +19,35 @@ from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 GROUP = 4
-"""Neighbours in a row, of which at most two are not zero."""
+"""Size of a group of neighbours in a row, of which at most two are nonzero."""
 LINE_DEPTH = 16
-"""Of the depth, of which the lines of values hold whole multiples, so that they begin at multiples of 16 bytes."""
+"""The depth of the lines of values is rounded up to a multiple of it, so that they begin at multiples of 16 bytes."""
 PATTERN_ROWS, PATTERN_DEPTH = 64, 128
-"""Of a block of the pattern: AV_PATTERN_ROWS and AV_PATTERN_DEPTH of av_sparse_pattern.cuh."""
+"""Rows and depth of a block of the pattern: AV_PATTERN_ROWS and AV_PATTERN_DEPTH of av_sparse_pattern.cuh."""
 
 MMA_TILE, MMA_STAGES, MMA_DEPTH, MMA_PAD = 128, 3, 64, 8
-"""Of v2_mma.cu."""
+"""Side of a tile, stages, depth of a step, and padding of a line in v2_mma.cu."""
 
 
 def line_length(depth: int) -> int:
-    """Values in a row of the packed matrix."""
+    """Number of values in a row of the packed matrix."""
     return ceil_div(depth, LINE_DEPTH) * (LINE_DEPTH // 2)
 
 
 def pattern_blocks(rows: int, depth: int) -> tuple[int, int]:
-    """Blocks of the pattern along the depth, and down the rows."""
+    """(number of blocks of the pattern along the depth, along the rows)."""
     return ceil_div(depth, PATTERN_DEPTH), ceil_div(rows, PATTERN_ROWS)
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """What a block computes: `groups` warpgroups multiply `tall` times 64 rows and `columns` columns each.
+    """The tile of a block of versions 3 and 4.
 
-    `stages_a` steps of 128 of the depth of `a`, and `stages_b` steps of 64 of `b`, are on their way. `blocks` blocks of
-    a cluster share `b`. Tiles follow one another down `group` rows of them. A warpgroup stores its results through
-    `out_boxes` boxes.
+    * `groups`: warpgroups; each computes `tall` x 64 rows and `columns` columns.
+    * `stages_a`, `stages_b`: steps that are loaded ahead: of 128 of the depth of `a`, of 64 of the depth of `b`.
+    * `blocks`: blocks of a cluster, which share `b`.
+    * `group`: consecutive tiles go down this number of rows of tiles.
+    * `out_boxes`: boxes through which a warpgroup stores its results.
     """
 
     groups: int
@@ -59,7 +61,7 @@ class Tile:
 
     @property
     def rows(self) -> int:
-        """Of a block."""
+        """Number of rows of a block's tile."""
         return self.groups * self.tall * BOX
 
     @property
@@ -73,7 +75,7 @@ class Tile:
         return of_a + of_b + self.groups * self.out_boxes * BOX_BYTES + ALIGNMENT_BYTES
 
     def clusters(self, problem: Problem) -> int:
-        """The tiles of all blocks of a cluster."""
+        """Number of clusters that the result needs."""
         return ceil_div(problem.rows, self.rows * self.blocks) * ceil_div(problem.columns, self.columns)
 
 
@@ -102,7 +104,7 @@ def _naive(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
 
 
 def _mma_bytes() -> int:
-    """Shared memory of v2_mma.cu: the larger of the layouts of `b`'s tile."""
+    """Shared memory of v2_mma.cu, with the larger layout of `b`'s tile."""
     of_b = max(MMA_TILE * (MMA_DEPTH + MMA_PAD), MMA_DEPTH * (MMA_TILE + MMA_PAD))
     return MMA_STAGES * (MMA_TILE * (MMA_DEPTH // 2 + MMA_PAD) + of_b) * 2
 
@@ -118,7 +120,7 @@ def _mma(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
 
 
 def _start(launcher: Launcher, problem: Problem, arrays: Sequence[Any], tile: Tile, kernel: str) -> None:
-    """Launch as many blocks of versions 3 and 4 as run at once."""
+    """Launch version 3 or 4 with as many blocks as run at the same time."""
     a, pattern, b, bias, out = arrays
     lies = (problem.columns, problem.depth) if problem.b_is_transposed else (problem.depth, problem.columns)
     resident = launcher.resident_blocks(kernel, tile.threads, tile.shared_bytes, tile.blocks)
@@ -158,20 +160,20 @@ def tall(rule: Callable[[Problem], Tile] = lambda problem: TALL) -> Launch:
 
 
 def _fits(problem: Problem) -> bool:
-    """Whether each size and the numbers of blocks have 32 bits, and `a` lies by rows, as it is packed."""
+    """Whether each size and the numbers of blocks fit 32 bits, and `a` is not transposed."""
     steps, down = pattern_blocks(problem.rows, problem.depth)
     blocks = max(ceil_div(problem.rows, 8) * ceil_div(problem.columns, 32), steps * down)
     return not problem.a_is_transposed and max(problem.rows, problem.columns, problem.depth, blocks) < 2**31
 
 
 def _fits_engine(problem: Problem) -> bool:
-    """Whether the copy engine can bring the lines of `b`, which begin at multiples of 16 bytes."""
+    """Whether the copy engine can load the lines of `b`: they must begin at multiples of 16 bytes."""
     is_aligned = problem.lanes * problem.element.size_bytes == PACK_BYTES
     return is_aligned and _fits(problem) and fits_engine_sizes(problem)
 
 
 def _preferred(problem: Problem) -> int:
-    if _fits_engine(problem):  # where each block has a tile at most, blocks gain nothing by sharing
+    if _fits_engine(problem):  # if each block has at most one tile, sharing `b` between blocks gains nothing
         return 4 if TALL.clusters(problem) * TALL.blocks > PROCESSORS else 3
     return 2 if problem.architecture >= 80 else 1
 

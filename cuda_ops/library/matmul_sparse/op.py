@@ -17,19 +17,20 @@ DTYPES = (torch.bfloat16, torch.float16)
 def matmul_sparse(
     a: TwoOfFour | torch.Tensor, b: torch.Tensor, bias: torch.Tensor | None = None, version: int | None = None
 ) -> torch.Tensor:
-    """The product of a 2:4 sparse matrix and a dense one, plus `bias` for each column; equal bits in every run.
+    """The product of a 2:4 sparse matrix and a dense one, plus `bias` for each column; bit-equal in every run.
 
-    `a` is packed by `pack`, once for many products; a tensor is packed anew at each call, which takes longer than the
-    product. It is summed in float32 and rounded once. An element of `b` counts for a row only where `a` keeps a value:
-    its infinities and NaN do not meet the other zeros. `b` transposed (`b.T`) is read as it lies in memory.
+    `a` should be packed by `pack`, once for many products; a tensor is packed at each call, which takes longer than the
+    product. The product is summed in float32 and rounded once. Only the kept values of `a` are multiplied, so an
+    infinity or NaN in `b` has no effect on a row with a dropped zero there. `b` transposed (`b.T`) is read without a
+    copy.
 
-    It is fast on a GPU of sm_90 where depth and columns are multiples of 8; else version 2 runs, which takes any GPU
-    from sm_80 on. It has no derivative. Raises `CudaOpsError` for a matrix that is not 2:4 sparse, other dtypes or
-    shapes, arguments that want a gradient, or a version that does not exist or cannot run.
+    It is fast on a GPU with sm_90 if depth and columns are multiples of 8. Otherwise version 2 runs, which needs sm_80
+    or later. It has no derivative. Raises `CudaOpsError` for a matrix that is not 2:4 sparse, other dtypes or shapes,
+    arguments that require a gradient, or a version that does not exist or cannot run.
     """
     given = (a.values if isinstance(a, TwoOfFour) else a, b, bias)
     if torch.is_grad_enabled() and any(x is not None and x.requires_grad for x in given):
-        raise CudaOpsError("matmul_sparse: it has no derivative, and an argument wants a gradient: detach it")
+        raise CudaOpsError("matmul_sparse: it has no derivative, and an argument requires a gradient: detach it")
     if not isinstance(a, TwoOfFour):
         check_factors("matmul_sparse", a, b, DTYPES)
         a = pack(a)

@@ -1,7 +1,7 @@
-"""Packs matrices that are 2:4 sparse: of each four neighbours in a row at most two are not zero.
+"""Packs 2:4 sparse matrices: at most two of every four neighbours in a row are nonzero.
 
-The packed matrix has two values of each four, and a pattern that says where they belong, in the layout that the tensor
-cores of sm_90 read (`av_sparse_pattern.cuh`).
+The packed matrix has two values of every four, and a pattern with their places, in the layout that the tensor cores of
+sm_90 read (`av_sparse_pattern.cuh`).
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from cuda_ops.library.matmul_sparse.ladder import (
 )
 
 KEPT = 2
-"""Values of each group that are kept."""
+"""Number of values that are kept of each group."""
 
 
 @dataclass(frozen=True, slots=True)
 class TwoOfFour:
     """A 2:4 sparse matrix of shape (rows, `depth`), packed by `pack`.
 
-    `values` (rows, `line_length(depth)`) has two values of each group of four. `pattern` is int32 of shape (steps,
-    blocks, 128, 2): for each 128 of the depth and each 64 rows, two registers of 128 threads.
+    * `values` (rows, `line_length(depth)`): two values of each group of four.
+    * `pattern` (steps, blocks, 128, 2) int32: for each 128 of the depth and each 64 rows, two registers of 128 threads.
     """
 
     values: torch.Tensor
@@ -46,7 +46,10 @@ class TwoOfFour:
 
 
 def _places() -> list[tuple[int, int]]:
-    """For each set of elements of a group, as bits, the places of the values that are kept: those, then zeros."""
+    """For each set of nonzero elements of a group, as bits, the places of the two values that are kept.
+
+    If fewer than two elements are nonzero, places of zeros are added.
+    """
     made = []
     for bits in range(1 << GROUP):
         taken = sorted(range(GROUP), key=lambda place: (not bits >> place & 1, place))[:KEPT]
@@ -55,10 +58,10 @@ def _places() -> list[tuple[int, int]]:
 
 
 def pack(a: torch.Tensor) -> TwoOfFour:
-    """Pack a 2:4 sparse matrix of bfloat16 or float16, on its device; a depth of no multiple of 4 is as with zeros.
+    """Pack a 2:4 sparse matrix of bfloat16 or float16, on its device; its depth is padded to a multiple of 4.
 
-    Raises `CudaOpsError` if `a` is no such matrix, with the first group that has more than two numbers other than zero.
-    It reads back whether there is one, so that it cannot be captured in a graph.
+    Raises `CudaOpsError` if `a` is not such a matrix; the message names the first group with more than two nonzero
+    numbers. This check reads a result from the GPU, so the function cannot be captured in a graph.
     """
     if a.dim() != 2 or a.dtype not in (torch.bfloat16, torch.float16):
         raise CudaOpsError(f"matmul_sparse: a is {a.dtype} {tuple(a.shape)}, expected a matrix of bfloat16 or float16")
@@ -77,7 +80,7 @@ def pack(a: torch.Tensor) -> TwoOfFour:
 
 
 def _padded(x: torch.Tensor, rows: int, columns: int, value: int = 0) -> torch.Tensor:
-    """The matrix with more rows and columns behind it."""
+    """The matrix, padded to `rows` x `columns`."""
     more = (0, columns - x.shape[1], 0, rows - x.shape[0])
     return torch.nn.functional.pad(x, more, value=value) if any(more) else x.contiguous()
 
@@ -96,20 +99,20 @@ def _check_counts(is_there: torch.Tensor, depth: int) -> None:
 
 
 def _pattern(places: torch.Tensor, rows: int, depth: int) -> torch.Tensor:
-    """The registers of all threads; groups behind the matrix have the places 0 and 1."""
+    """The registers of all threads; groups after the end of the matrix have the places 0 and 1."""
     steps, blocks = pattern_blocks(rows, depth)
     codes = places[..., 0] | places[..., 1] << 2
     codes = _padded(codes, blocks * PATTERN_ROWS, steps * PATTERN_DEPTH // GROUP, value=0b0100)
     four = codes.reshape(blocks * PATTERN_ROWS, -1, 4)
     halves = four[..., 0] | four[..., 1] << 4 | four[..., 2] << 8 | four[..., 3] << 12
     halves = torch.where(halves >= 1 << 15, halves - (1 << 16), halves).to(torch.int16)
-    # Of the rows: block, warp, upper half, row of eight. Of the depth: step, register, lane of four.
+    # Axes of the rows: block, warp, upper half, row of eight. Axes of the depth: step, register, lane of four.
     split = halves.reshape(blocks, 4, 2, 8, steps, 2, 4).permute(4, 0, 1, 3, 6, 5, 2).contiguous()
     return split.view(torch.int32).reshape(steps, blocks, 128, 2)
 
 
 def unpack(values: torch.Tensor, pattern: torch.Tensor, depth: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """The matrix with its zeros, and which of its elements are kept, zeros of groups with fewer than two among them."""
+    """(the dense matrix, mask of its kept elements); two elements of each group are kept, even if they are zero."""
     rows = values.shape[0]
     if values.numel() == 0:
         empty = values.new_zeros((rows, depth))
@@ -127,9 +130,9 @@ def unpack(values: torch.Tensor, pattern: torch.Tensor, depth: int) -> tuple[tor
 
 
 def two_of_four(a: torch.Tensor) -> torch.Tensor:
-    """The matrix with zeros in place of the two least magnitudes of each four neighbours in a row.
+    """The matrix with the two smallest magnitudes of every four neighbours in a row set to zero.
 
-    Of a part of a group at the end of a row the two largest are kept.
+    An incomplete group at the end of a row keeps its two largest.
     """
     rows, depth = a.shape
     if a.numel() == 0:

@@ -21,16 +21,16 @@ from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 BOX_DEPTH = 32
-"""Of the depth, that a box of float32 has: AV_BOX_DEPTH of av_half_warpgroups.cuh."""
+"""Depth of a box of float32: AV_BOX_DEPTH of av_half_warpgroups.cuh."""
 PITCH = 4
-"""Elements of which the lines of both matrices are a multiple, as the copy engine needs it."""
+"""The lines of both matrices must be a multiple of this number of elements for the copy engine."""
 TILE_COLUMNS = 128
-"""Of v2_registers.cu."""
+"""Columns of a tile of v2_registers.cu."""
 
 
 @dataclass(frozen=True, slots=True)
 class TallTile:
-    """What a block of version 2 computes: `rows` x `TILE_COLUMNS`, with `stages` steps of the depth on their way."""
+    """The tile of a block of version 2: `rows` x `TILE_COLUMNS` elements, with `stages` steps loaded ahead."""
 
     rows: int
     stages: int
@@ -42,9 +42,9 @@ class TallTile:
 
 
 TALL_TILES = {TallTile(256, 4, 4): 1.0, TallTile(128, 6, 8): 0.53, TallTile(64, 8, 16): 0.3}
-"""The tiles, and the time that a processor takes for one step of each, as a part of the largest one's (an estimate)."""
+"""The estimated time of one step of each tile on a processor, relative to a step of the largest tile."""
 STEPS_OF_END = 2
-"""The time in which a block's sums are stored, as a number of such steps of the largest tile."""
+"""Time in which a block stores its sums, in steps of the largest tile."""
 
 
 def _pitch(length: int) -> int:
@@ -56,13 +56,13 @@ def _sizes(problem: Problem) -> list[Argument]:
 
 
 def tile_for(problem: Problem) -> Tile:
-    """The fastest tile of version 1: that of a half-precision product of as many steps."""
+    """The fastest tile of version 1: that of a half-precision product with the same number of steps."""
     alike = replace(problem, element=BFLOAT16, depth=ceil_div(problem.depth, BOX_DEPTH) * BOX)
     return min(TILES, key=lambda tile: time_of_tile(alike, tile, ROWS))
 
 
 def tall_tile_for(problem: Problem) -> TallTile:
-    """The tile of version 2 with which the last of the processors ends first."""
+    """The tile of version 2 with the shortest time."""
 
     def time_of(tile: TallTile) -> float:
         rounds = ceil_div(_tall_blocks(problem, tile), PROCESSORS)

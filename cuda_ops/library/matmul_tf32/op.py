@@ -11,17 +11,19 @@ from cuda_ops.library.run import check_factors, is_direct, run
 from cuda_ops.runtime.registry import register
 
 DEEP, REGISTERS = 1, 2
-"""The versions that read `b` with its depth side by side, and as it is."""
+"""Numbers of the versions: the first needs `b` in memory column by column, the second row by row."""
 
 
 def matmul_tf32(a: torch.Tensor, b: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The product of two float32 matrices, of which 10 bits of each mantissa count (TF32); equal bits in every run.
+    """The product of two float32 matrices in TF32, with 10 bits of each mantissa; bit-equal in every run.
 
-    It is what torch does where `torch.backends.cuda.matmul.allow_tf32` is set, but only `b` is rounded to TF32, and in
-    version 1 not even it, since tensor cores cut off what they read: errors are 5e-4 of the norm, in version 1 8e-4,
-    torch's 3e-4. Sums are of float32. `b`, and `b` transposed (`b.T`), are read as they lie in memory; a transposed
-    `a`, other views, and lines that begin at no multiple of 16 bytes, are copied first. It runs on a GPU of sm_90
-    alone. Raises `CudaOpsError` for other dtypes or shapes, a version that does not exist, or another GPU.
+    torch computes it so if `torch.backends.cuda.matmul.allow_tf32` is set, but torch rounds both matrices to TF32. Here
+    version 2 rounds only `b`, and version 1 neither, because tensor cores truncate their inputs. The errors are 5e-4 of
+    the norm for version 2, 8e-4 for version 1, and 3e-4 for torch. Sums are float32.
+
+    `b`, and `b` transposed (`b.T`), are read without a copy; a transposed `a`, other views, and lines that do not begin
+    at multiples of 16 bytes are copied first. It needs a GPU with sm_90. Raises `CudaOpsError` for other dtypes or
+    shapes, a version that does not exist, or another GPU.
     """
     check_factors("matmul_tf32", a, b, (torch.float32,))
     if is_direct(a, b):
@@ -31,7 +33,7 @@ def matmul_tf32(a: torch.Tensor, b: torch.Tensor, version: int | None = None) ->
 
 
 def _in_lines(x: torch.Tensor) -> torch.Tensor:
-    """The matrix in lines that begin at multiples of 16 bytes: itself, or a copy with zeros behind each line."""
+    """The matrix with lines that begin at multiples of 16 bytes: itself, or a copy with zeros after each line."""
     length = x.shape[1]
     if x.is_contiguous() and length % PITCH == 0 and x.data_ptr() % (PITCH * x.element_size()) == 0:
         return x

@@ -13,7 +13,7 @@ from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
 EACH_PACKED = 64
-"""Elements of half precision per thread, at most."""
+"""Maximum number of half-precision elements per thread."""
 
 
 def _any_length(name: str, is_rms: bool) -> Launch:
@@ -41,7 +41,7 @@ def warp(is_rms: bool, warps: int = rows.WARPS) -> Launch:
 
 
 def spread(is_rms: bool, rule: Any) -> Launch:
-    """Launch rule of versions 4 and 5: a block or a cluster per row, as `rule` gives it for the problem."""
+    """Launch rule of versions 4 and 5: a block or a cluster per row; `rule` returns its `Spread` for a problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen: Spread = rule(problem)
@@ -61,14 +61,17 @@ def fits_block(problem: Problem) -> bool:
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of one block: of full packs of half precision, beyond 16,384 elements, 64 per thread."""
+    """The `Spread` of a row over one block; half-precision rows of more than 16,384 have 64 elements per thread."""
     if problem.columns <= 512 * rows.EACH_MAX or not rows.has_full_packs_of_half(problem):
         return rows.for_block(problem)
     return Spread(EACH_PACKED // problem.lanes, ceil_div(ceil_div(problem.columns, EACH_PACKED), 32) * 32)
 
 
 def for_cluster(is_rms: bool, problem: Problem) -> Spread:
-    """A row of a cluster: the fewest blocks of 1,024 threads if no block holds it; of LayerNorm in float32 8 of 512."""
+    """The `Spread` of a row over a cluster.
+
+    If no block holds the row: the fewest blocks of 1,024 threads; for LayerNorm in float32, 8 blocks of 512.
+    """
     is_packed = rows.has_full_packs_of_half(problem)
     if fits_block(problem) or not (is_rms or is_packed):
         return rows.for_cluster(problem)
@@ -76,7 +79,7 @@ def for_cluster(is_rms: bool, problem: Problem) -> Spread:
 
 
 def _preferred(problem: Problem) -> int:
-    """As timed on H100s and H200s: a block is faster than a cluster wherever it holds the row."""
+    """The fastest version on H100s and H200s: a block is faster than a cluster whenever it can hold the row."""
     if problem.element.size_bytes == 4:
         return rows.preferred_of_float32(problem, any_length=2, warp=3, block=4, cluster=5)
     if problem.columns > rows.WARP_COLUMNS_MAX and fits_block(problem):

@@ -19,7 +19,7 @@ ABSENT = {
     for has_weight in (False, True)
     for sums in range(3)
 }
-"""The arrays of a gradient's ladder that a call does not have."""
+"""The arrays of a gradient's ladder that are absent in a call, by (has a weight, number of sums per column)."""
 
 
 def layer_norm(
@@ -61,7 +61,7 @@ def layer_norm_backward(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """The gradients of `layer_norm`'s x, weight and bias from that of its result; equal bits in every run.
+    """The gradients of `layer_norm`'s x, weight and bias from that of its result; bit-equal in every run.
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
@@ -76,7 +76,7 @@ def rms_norm_backward(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The gradients of `rms_norm`'s x and weight from that of its result; equal bits in every run.
+    """The gradients of `rms_norm`'s x and weight from that of its result; bit-equal in every run.
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
@@ -85,7 +85,7 @@ def rms_norm_backward(
 
 
 def check_norm(operator: str, x: torch.Tensor, weight: torch.Tensor | None, bias: torch.Tensor | None) -> None:
-    """Raises `CudaOpsError` unless the tensors are arguments of a norm."""
+    """Raise `CudaOpsError` unless the tensors are valid arguments of a norm."""
     check_rows(operator, x)
     if weight is not None:
         check_like(operator, "weight", weight, x, x.shape[-1:])
@@ -106,7 +106,7 @@ def normed(
     epsilon: float,
     version: int,
 ) -> torch.Tensor:
-    """The result of a ladder whose arrays are x, weight, bias and out, on a GPU."""
+    """Run a ladder with the arrays x, weight, bias and out on a GPU; returns out."""
     x = x.contiguous()
     out = torch.empty_like(x)
     count = out.numel()
@@ -127,7 +127,7 @@ def _address(tensor: torch.Tensor | None) -> int:
 
 
 Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-"""The gradients of x, weight and bias; those that are not wanted are empty."""
+"""The gradients of x, weight and bias; those that are not required are empty."""
 
 
 def _backward(
@@ -139,7 +139,7 @@ def _backward(
     sums: int,
     version: int,
 ) -> Gradients:
-    """`sums` is 1 for the gradient of the weight, 2 for the bias's too, 0 for neither."""
+    """Run a gradient's ladder; `sums` is 0 without, 1 with the gradient of the weight, 2 with that of the bias too."""
     if is_direct(gradient, x, weight):
         return _gradients(ladder, gradient, x, weight, epsilon, sums, version)
     result: Gradients = BACKWARD[ladder](gradient, x, weight, epsilon, sums, version)
@@ -183,7 +183,7 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> None:
 
 
 def _backward_of(ladder: Ladder) -> Callable[..., tuple[Any, ...]]:
-    """The gradients of all arguments of a norm, in the order of its schema."""
+    """A backward function: returns the gradients of all arguments of a norm, in the order of its schema."""
 
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[Any, ...]:
         x, weight = ctx.saved_tensors
@@ -216,7 +216,7 @@ BACKWARD = {
     LAYER_NORM_BACKWARD: _registered_backward(LAYER_NORM_BACKWARD, False),
     RMS_NORM_BACKWARD: _registered_backward(RMS_NORM_BACKWARD, True),
 }
-"""The registered operator of a gradient's ladder."""
+"""The registered operator of each gradient's ladder."""
 _layer_norm = register(
     "library_layer_norm(Tensor x, Tensor? weight, Tensor? bias, float epsilon, int version) -> Tensor",
     lambda x, weight, bias, epsilon, version: normed(LAYER_NORM, x, weight, bias, epsilon, version),

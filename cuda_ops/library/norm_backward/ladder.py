@@ -14,33 +14,35 @@ from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ce
 EACH = 16
 """Elements of a row that a thread holds in versions 4 and 5."""
 EACH_OF_HALF = 32
-"""Of full packs of half precision, where the partial sums leave room for them."""
+"""The same for full packs of half precision, if the partial sums leave enough registers."""
 BLOCK_COLUMNS_MAX = 512 * EACH
 CLUSTER_COLUMNS_MAX = rows.CLUSTER_BLOCKS_MAX * 1024 * EACH
 MANY_COLUMNS = 1 << 16
-"""From here on one thread per column keeps the GPU busy. Of half precision, version 1 is then faster than version 2."""
+"""Number of columns for which one thread per column keeps the GPU busy.
+
+From here on version 1 is faster than version 2 for half precision."""
 STAGES, STAGES_AHEAD = 2, 3
-"""Rows in shared memory, in versions 6 and 7."""
+"""Number of rows in shared memory, in versions 6 and 7."""
 PIPELINE_BYTES_MAX = 200 << 10
-"""Shared memory of a block for rows on their way."""
+"""Maximum shared memory of a block for rows that are loaded ahead, bytes."""
 FINISH_WIDE = 1 << 13
-"""Columns from which on the second pass has few rows of partial sums, and many columns."""
+"""Minimum number of columns for which the second pass uses its form for few rows of partial sums."""
 PARTIAL_ELEMENTS = 1 << 22
-"""Elements of all rows of partial sums together, about."""
+"""Approximate number of elements of all rows of partial sums."""
 
 
 def partial_rows(count: int, columns: int) -> int:
-    """Rows of partial sums for `count` rows, at most: many for short rows, few for long ones."""
+    """Maximum number of rows of partial sums for `count` rows: many for short rows, few for long ones."""
     return min(count, max(64, min(1056, PARTIAL_ELEMENTS // columns)))
 
 
 def scratch_floats(count: int, columns: int) -> int:
-    """Partial sums for dweight and dbias; or mean and scale of each row, in version 1."""
+    """Number of scratch floats: partial sums for dweight and dbias; in version 1, mean and scale of each row."""
     return 2 * max(partial_rows(count, columns) * columns, count)
 
 
 def _sums(is_rms: bool, dweight: Any, dbias: Any) -> int:
-    """Sums per column: none, for dweight, or for both."""
+    """Number of sums per column: 0, 1 for dweight, or 2 for dweight and dbias."""
     return 2 if dbias is not None and not is_rms else int(dweight is not None)
 
 
@@ -66,9 +68,10 @@ def _persistent(
     blocks: int,
     shared_of: Callable[[int], int],
 ) -> Launch:
-    """Launch rule: blocks (or clusters of `blocks`) that stay, each for `each` rows at a time; then the second pass.
+    """Launch rule: persistent blocks (or clusters of `blocks`) that take `each` rows at a time; then the second pass.
 
-    The kernel and its dynamic shared memory, bytes, depend on the number of sums per column.
+    `kernel_of` and `shared_of` return the kernel and its dynamic shared memory, bytes, for the number of sums per
+    column.
     """
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
@@ -93,10 +96,10 @@ def _persistent(
 
 
 def _finish(columns: int) -> tuple[int, int]:
-    """Columns per thread and warps per block of the second pass, for float32 sums.
+    """(columns per thread, warps per block) of the second pass, for float32 sums.
 
-    Short rows have many rows of partial sums, which 32 warps share. Long ones have few: most of 32 warps per 32 columns
-    would load one number or none.
+    Short rows have many rows of partial sums, which 32 warps share. Long rows have few: most of the 32 warps for 32
+    columns would load at most one number.
     """
     if columns < FINISH_WIDE:
         return 1, 32
@@ -130,7 +133,7 @@ def warp(is_rms: bool, warps: int = 4) -> Launch:
 
 
 def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
-    """Launch rule of versions 4 and 5: a block or a cluster takes rows in turn, as `rule` spreads them."""
+    """Launch rule of versions 4 and 5: a block or a cluster takes rows in turn; `rule` returns a row's `Spread`."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -150,10 +153,7 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
 
 
 def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int, name: str = "pipelined") -> Launch:
-    """Launch rule of versions 6 ("pipelined") and 7 ("ahead"): `stages` rows lie in shared memory or are on their way.
-
-    They are fewer if they do not fit.
-    """
+    """Launch rule of versions 6 ("pipelined") and 7 ("ahead"): shared memory holds `stages` rows, or as many as fit."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -172,7 +172,7 @@ def pipelined(is_rms: bool, rule: Callable[[Problem], Spread], stages: int, name
 
 
 def _fewest_blocks(problem: Problem, each: int) -> Spread:
-    """`each` elements per thread, and the fewest blocks of up to 1,024 threads."""
+    """The `Spread` with `each` elements per thread and the fewest blocks of up to 1,024 threads."""
     blocks = 1
     while problem.columns > blocks * 1024 * each:
         blocks *= 2
@@ -181,10 +181,10 @@ def _fewest_blocks(problem: Problem, each: int) -> Spread:
 
 
 def for_pipeline(is_rms: bool, problem: Problem) -> Spread:
-    """A row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks with 16 elements per thread.
+    """The `Spread` of a row of at most `CLUSTER_COLUMNS_MAX`: the fewest blocks with 16 elements per thread.
 
-    Faster with 8 elements are float32 rows of 16,385 to 65,536 columns (LayerNorm: from 8,193 on), in more blocks of
-    512 threads, and RMSNorm's rows of half precision up to 8,192.
+    Two kinds of rows are faster with 8 elements per thread: float32 rows of 16,385 to 65,536 columns (LayerNorm: from
+    8,193 on), in more blocks of 512 threads, and RMSNorm's half-precision rows of up to 8,192 columns.
     """
     each = 32 // problem.element.size_bytes
     if problem.element.size_bytes == 4 and (1 << (14 if is_rms else 13)) < problem.columns <= 1 << 16:
@@ -196,17 +196,20 @@ def for_pipeline(is_rms: bool, problem: Problem) -> Spread:
 
 
 def each_ahead(problem: Problem) -> int:
-    """Elements per thread in version 7: three rows of 32 bytes per thread and array fit into shared memory."""
+    """Elements per thread in version 7: 32 bytes of each array, so that three rows fit into shared memory."""
     return 32 // problem.element.size_bytes
 
 
 def for_ahead(problem: Problem) -> Spread:
-    """32 bytes per thread of a row of at most 8 blocks."""
+    """The `Spread` of version 7: 32 bytes per thread, at most 8 blocks."""
     return _fewest_blocks(problem, each_ahead(problem))
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `BLOCK_COLUMNS_MAX` elements: 8 per thread up to 2,048 columns, beyond 16 (32 of half)."""
+    """The `Spread` of a row of at most `BLOCK_COLUMNS_MAX` over one block.
+
+    8 elements per thread up to 2,048 columns, 16 (half precision: 32) beyond.
+    """
     longest = EACH_OF_HALF if rows.has_full_packs_of_half(problem) else EACH
     each = max(8 if problem.columns <= 256 * 8 else longest, problem.lanes)
     threads = ceil_div(ceil_div(problem.columns, each), 64) * 64
@@ -214,13 +217,17 @@ def for_block(problem: Problem) -> Spread:
 
 
 def fits_cluster(is_rms: bool, problem: Problem) -> bool:
-    """Whether version 5 holds the row. RMSNorm has one sum per column: shared memory holds 32 per thread."""
+    """Whether version 5 can hold the row. For RMSNorm, with one sum per column, shared memory holds 32 per thread."""
     is_wide = is_rms and rows.has_full_packs_of_half(problem)
     return problem.columns <= CLUSTER_COLUMNS_MAX * (2 if is_wide else 1)
 
 
 def for_cluster(problem: Problem) -> Spread:
-    """A row of a cluster: two blocks of 256 to 1,024 threads, else more of 1,024; at most 8, then 32 elements each."""
+    """The `Spread` of a row over a cluster.
+
+    Two blocks of 256 to 1,024 threads; for longer rows up to 8 blocks of 1,024; for the longest, 32 elements per
+    thread.
+    """
     if problem.columns > CLUSTER_COLUMNS_MAX:
         return Spread(EACH_OF_HALF // problem.lanes, 1024, rows.CLUSTER_BLOCKS_MAX)
     blocks, threads = 2, 256
@@ -234,8 +241,8 @@ def for_cluster(problem: Problem) -> Spread:
 def _preferred(is_rms: bool, problem: Problem) -> int:
     """The version that was fastest on H100s and H200s (docs/operators/runs).
 
-    Rows of 1,024 float32 are faster by blocks than by warps. RMSNorm's rows of 8,192 of half precision are faster
-    pipelined. Version 7 is the faster one where its rows fill one block, or a cluster of 8.
+    Exceptions: rows of 1,024 float32 are faster in blocks than in warps, and RMSNorm's half-precision rows of 8,192 are
+    faster in version 6. Version 7 is the fastest if its rows fill one block, or a cluster of 8.
     """
     is_half, has_clusters = problem.element.size_bytes == 2, problem.architecture >= 90
     if problem.columns <= (rows.WARP_COLUMNS_MAX if is_half else rows.WARP_COLUMNS_MAX // 2):
@@ -251,7 +258,7 @@ def _preferred(is_rms: bool, problem: Problem) -> int:
 
 
 def _is_fastest_ahead(is_rms: bool, is_half: bool, columns: int) -> bool:
-    """Whether version 7 is the fastest one for rows of that length."""
+    """Whether version 7 is the fastest for rows of this length."""
     if is_half:
         return is_rms and (1 << 13 < columns <= 1 << 14 or columns > 1 << 15)
     return 1 << 12 < columns <= 1 << 13 or 1 << 15 < columns <= 1 << 16

@@ -1,4 +1,4 @@
-"""The ladders of a residual's sum and LayerNorm or RMSNorm of it in one kernel, which share their kernels."""
+"""The ladders of x + residual and LayerNorm or RMSNorm of this sum, in one kernel; both share their kernels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _passes(is_rms: bool) -> Launch:
 
 
 def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
-    """Launch rule of versions 2 and 3: a block or a cluster per row, as `rule` gives it for the problem."""
+    """Launch rule of versions 2 and 3: a block or a cluster per row; `rule` returns its `Spread` for a problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -36,16 +36,16 @@ def spread(is_rms: bool, rule: Callable[[Problem], Spread]) -> Launch:
 
 
 def fits_cluster(problem: Problem) -> bool:
-    """Whether a cluster holds the row: of full packs of half precision 32 elements per thread, else 16."""
+    """Whether a cluster can hold the row: 16 elements per thread; with full packs of half precision, 32."""
     has_full_packs = rows.has_full_packs_of_half(problem)
     return problem.columns <= rows.CLUSTER_COLUMNS_OF_TWO_MAX * (2 if has_full_packs else 1)
 
 
 def for_cluster(is_rms: bool, problem: Problem) -> Spread:
-    """A row of a cluster: 8 blocks of 16 elements per thread if no block holds it.
+    """The `Spread` of a row over a cluster: 8 blocks with 16 elements per thread if no block holds it.
 
-    Of full packs of half precision a thread holds 32; the fewest blocks of 256 threads (LayerNorm: up to 32,768
-    columns, RMSNorm: up to 65,536), else of 1,024.
+    With full packs of half precision a thread holds 32 elements: in the fewest blocks of 256 threads up to 32,768
+    columns (LayerNorm) or 65,536 (RMSNorm), beyond in blocks of 1,024 threads.
     """
     if problem.columns <= rows.BLOCK_COLUMNS_OF_TWO_MAX:
         return rows.for_cluster_of_two(problem)

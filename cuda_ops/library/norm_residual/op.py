@@ -1,4 +1,4 @@
-"""A residual's sum and a norm of it in one kernel, on torch tensors."""
+"""x + residual and a norm of this sum in one kernel, on torch tensors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def residual_layer_norm(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> Pair:
-    """x + residual, and `layer_norm` of this sum before it is rounded.
+    """(x + residual, `layer_norm` of this sum before it is rounded).
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """
@@ -39,7 +39,7 @@ def residual_rms_norm(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> Pair:
-    """x + residual, and `rms_norm` of this sum before it is rounded. Raises as `residual_layer_norm`."""
+    """(x + residual, `rms_norm` of this sum before it is rounded). Raises the errors of `residual_layer_norm`."""
     return _residual(RESIDUAL_RMS_NORM, _residual_rms_norm, x, residual, weight, None, epsilon, version or 0)
 
 

@@ -11,11 +11,11 @@ from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
 
 EACH_SHORT, EACH = 8, 16
-"""Elements per thread of rows of up to 1,024 and up to 16,384 columns. Each takes a register, of any type."""
+"""Elements per thread for rows of up to 1,024 and up to 16,384 columns; an element of any type takes a register."""
 
 
 PACKED_COLUMNS_MAX = 256 * rows.EACH_MAX
-"""Columns up to which a block holds 32 elements of half precision per thread."""
+"""Maximum number of columns with 32 half-precision elements per thread in one block."""
 
 
 def _passes(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
@@ -36,7 +36,7 @@ def warp(warps: int = rows.WARPS) -> Launch:
 
 
 def spread(rule: Callable[[Problem], Spread]) -> Launch:
-    """Launch rule of versions 2 and 3: a block or a cluster per row, as `rule` gives it for the problem."""
+    """Launch rule of versions 2 and 3: a block or a cluster per row; `rule` returns its `Spread` for a problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -50,9 +50,10 @@ def spread(rule: Callable[[Problem], Spread]) -> Launch:
 
 
 def for_block(problem: Problem) -> Spread:
-    """A row of at most `rows.BLOCK_COLUMNS_MAX` elements: 8 per thread up to 1,024 columns, 16 up to 16,384, else 32.
+    """The `Spread` of a row of at most `rows.BLOCK_COLUMNS_MAX` over one block.
 
-    Full packs of half precision are faster with 32 from 1,025 to 8,192 columns.
+    8 elements per thread up to 1,024 columns, 16 up to 16,384, 32 beyond. Full packs of half precision are faster with
+    32 elements from 1,025 to 8,192 columns.
     """
     is_packed = rows.has_full_packs_of_half(problem) and problem.columns <= PACKED_COLUMNS_MAX
     each = EACH_SHORT if problem.columns <= 128 * EACH_SHORT else EACH
@@ -63,18 +64,20 @@ def for_block(problem: Problem) -> Spread:
 
 
 def for_cluster(problem: Problem) -> Spread:
-    """A row of at most `rows.CLUSTER_COLUMNS_MAX` elements: 32 per thread, the fewest blocks of 1,024.
+    """The `Spread` of a row of at most `rows.CLUSTER_COLUMNS_MAX` over a cluster.
 
-    They have 256 threads if one block could hold the row.
+    32 elements per thread and the fewest blocks of 1,024 threads; blocks of 256 threads if one block could hold the
+    row.
     """
     threads = 256 if problem.columns <= rows.BLOCK_COLUMNS_MAX else 1024
     return rows.fewest_blocks(problem, rows.EACH_MAX, threads)
 
 
 def _preferred(problem: Problem) -> int:
-    """As timed on H100s and H200s: short rows are faster by warps, and long ones of half precision in two blocks.
+    """The fastest version on H100s and H200s.
 
-    Long are 8,193 to 16,384 columns. Short rows of float32 are 6 % faster by warps on an H200, 2 % slower on an H100.
+    Short rows are faster in warps (float32: 6 % faster on an H200, 2 % slower on an H100), and half-precision rows of
+    8,193 to 16,384 columns in two blocks.
     """
     is_float32 = problem.element.size_bytes == 4
     if problem.columns <= rows.WARP_COLUMNS_MAX and (is_float32 or rows.has_full_packs_of_half(problem)):

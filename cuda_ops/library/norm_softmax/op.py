@@ -21,7 +21,7 @@ def layer_norm_softmax(
     epsilon: float = 1e-5,
     version: int | None = None,
 ) -> torch.Tensor:
-    """Softmax of `layer_norm` over the last dimension, which is rounded once.
+    """Softmax of `layer_norm` over the last dimension; the result is rounded once.
 
     Raises `CudaOpsError` for other dtypes or shapes, or a version that does not exist or cannot take such rows.
     """

@@ -9,10 +9,10 @@ from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_div
 
 PARTIALS_MAX = 4096
-"""Blocks of a grid, at most; the array `partials` has as many doubles."""
+"""Maximum number of blocks of a grid, and number of doubles in the array `partials`."""
 THREADS = 256
 VECTOR_THREADS, VECTOR_UNROLL = 1024, 4
-"""Of version 4; the packs of both arrays of a dot product count."""
+"""Threads of a block of version 4, and packs of a thread in flight, of both arrays of a dot product together."""
 
 
 def _two_launches(name: str, functor: str) -> Launch:
@@ -41,7 +41,7 @@ def _one_launch(kernel_of: Any, threads: int, each_of: Any) -> Launch:
 
 
 def vector(functor: str, threads: int = VECTOR_THREADS, unroll: int = VECTOR_UNROLL) -> Launch:
-    """Launch rule of version 4: blocks of `threads` threads that have `unroll` packs in flight."""
+    """Launch rule of version 4: blocks of `threads` threads, each with `unroll` packs in flight."""
     return _one_launch(
         lambda p: f"reduce_vector<{p.element.cuda}, {p.lanes}, {unroll}, {threads}, {functor}>",
         threads,
@@ -50,7 +50,7 @@ def vector(functor: str, threads: int = VECTOR_THREADS, unroll: int = VECTOR_UNR
 
 
 def _blocks(launcher: Launcher, kernel: str, each: int, count: int, threads: int = THREADS) -> int:
-    """Blocks that run at once, but none without elements; `each` is the number of elements of a block's round."""
+    """Number of blocks that run at the same time, at most one for every `each` elements."""
     return min(launcher.resident_blocks(kernel, threads), PARTIALS_MAX, ceil_div(count, each))
 
 

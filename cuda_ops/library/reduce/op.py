@@ -16,7 +16,7 @@ from cuda_ops.runtime.registry import register
 
 
 def sum_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The sum of all elements of float32, float16 or bfloat16, without dimensions; equal bits in every run.
+    """The sum of all elements of float32, float16 or bfloat16, as a scalar tensor; bit-equal in every run.
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist.
     """
@@ -28,7 +28,7 @@ def sum_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
 
 def max_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The greatest element of float32, float16 or bfloat16, without dimensions; NaN if there is one.
+    """The greatest element of float32, float16 or bfloat16, as a scalar tensor; NaN if any element is NaN.
 
     Raises `CudaOpsError` for other dtypes, no elements, or a version that does not exist.
     """
@@ -42,7 +42,7 @@ def max_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
 
 def mean_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The mean of all elements of float32, float16 or bfloat16, without dimensions; NaN if there is none.
+    """The mean of all elements of float32, float16 or bfloat16, as a scalar tensor; NaN without elements.
 
     Raises `CudaOpsError` for other dtypes, or a version that does not exist.
     """
@@ -54,7 +54,7 @@ def mean_of(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
 
 def dot(x: torch.Tensor, y: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The sum of x * y over two vectors of float32, float16 or bfloat16; equal bits in every run.
+    """The sum of x * y over two vectors of float32, float16 or bfloat16; bit-equal in every run.
 
     Raises `CudaOpsError` for other dtypes, other shapes, or a version that does not exist.
     """
@@ -96,7 +96,7 @@ def _keep_x_and_out(ctx: Any, inputs: tuple[Any, ...], output: torch.Tensor) -> 
 
 
 def _max_backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
-    """The elements that are the greatest share the gradient, as in torch."""
+    """The gradient of `max_of`: divided equally among all greatest elements, as in torch."""
     x, out = ctx.saved_tensors
     is_greatest = (x == out) | (torch.isnan(x) & torch.isnan(out))
     return torch.where(is_greatest, gradient / is_greatest.sum().to(gradient.dtype), 0.0), None

@@ -36,7 +36,7 @@ def warp(is_log: bool, warps: int = rows.WARPS) -> Launch:
 
 
 def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
-    """Launch rule of versions 4 and 5: a block or a cluster per row, as `rule` gives it for the problem."""
+    """Launch rule of versions 4 and 5: a block or a cluster per row; `rule` returns its `Spread` for a problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -51,7 +51,7 @@ def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
 
 
 def for_cluster(is_log: bool, problem: Problem) -> Spread:
-    """A row of a cluster. The logarithm's rows of half precision are faster in 8 blocks each (H100)."""
+    """The `Spread` of a row over a cluster; half-precision rows of the logarithm are faster in 8 blocks (H100)."""
     is_long = rows.BLOCK_COLUMNS_MAX < problem.columns <= rows.CLUSTER_COLUMNS_MAX // 2
     if is_log and is_long and rows.has_full_packs_of_half(problem):
         threads, each = (128, 64) if problem.columns <= 8 * 128 * 64 else (512, 32)
@@ -62,8 +62,8 @@ def for_cluster(is_log: bool, problem: Problem) -> Spread:
 def _preferred(problem: Problem) -> int:
     """The version that was fastest on H100s and H200s (docs/operators/runs).
 
-    Rows of half precision are faster in a cluster from half of what a block holds on (H200: 9 to 13 %), and faster
-    without one from half of what a cluster holds on.
+    Half-precision rows are faster in a cluster if they are longer than half of a block's capacity (H200: 9 to 13 %),
+    and faster without one if they are longer than half of a cluster's capacity.
     """
     if problem.element.size_bytes == 4:
         return rows.preferred_of_float32(problem, any_length=2, warp=3, block=4, cluster=5)

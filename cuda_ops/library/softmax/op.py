@@ -24,7 +24,7 @@ def softmax(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
 
 
 def log_softmax(x: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The logarithm of `softmax`, computed without it. Raises `CudaOpsError` as `softmax`."""
+    """The logarithm of `softmax`, computed directly. Raises the errors of `softmax`."""
     return _forward(LOG_SOFTMAX, _log_softmax, x, version or 0)
 
 
@@ -37,7 +37,7 @@ def softmax_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | N
 
 
 def log_softmax_backward(gradient: torch.Tensor, out: torch.Tensor, version: int | None = None) -> torch.Tensor:
-    """The gradient of log_softmax's argument from that of its result `out`. Raises as `softmax_backward`."""
+    """The gradient of log_softmax's argument from that of its result `out`. Raises the errors of `softmax_backward`."""
     return _backward(LOG_SOFTMAX_BACKWARD, _log_softmax_backward, gradient, out, version or 0)
 
 

@@ -36,7 +36,7 @@ def warp(is_log: bool, warps: int = rows.WARPS) -> Launch:
 
 
 def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
-    """Launch rule of versions 4 and 5: a block or a cluster per row, as `rule` gives it for the problem."""
+    """Launch rule of versions 4 and 5: a block or a cluster per row; `rule` returns its `Spread` for a problem."""
 
     def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
         chosen = rule(problem)
@@ -52,8 +52,8 @@ def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
 def _preferred(is_log: bool, problem: Problem) -> int:
     """The version that was fastest on H100s and H200s (docs/operators/runs).
 
-    Two loads of a row of 4,096 elements cost less than its barriers: the second one comes from the L2 cache. Of half
-    precision that is true of the logarithm's rows of 8,192, and of those that fill a cluster.
+    Reading a row of 4,096 elements twice takes less time than the barriers of a block, because the second read hits the
+    L2 cache. In half precision this is also true for the logarithm's rows of 8,192, and for rows that fill a cluster.
     """
     is_half = problem.element.size_bytes == 2
     if rows.WARP_COLUMNS_MAX // 2 < problem.columns <= rows.WARP_COLUMNS_MAX:
