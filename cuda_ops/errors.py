@@ -6,7 +6,7 @@ from av_core.errors import AvStackError
 
 
 class CudaOpsError(AvStackError):
-    """An input that no kernel accepts; the message names the input and the allowed values."""
+    """An invalid input of an operator; the message names the input and the allowed values."""
 
 
 class CompilerMissingError(CudaOpsError):

@@ -1,4 +1,4 @@
-"""One CUDA graph per frame: uploads, a chain of GPU operators (a network too) and downloads, started by one launch."""
+"""One CUDA graph per frame, started by one launch: uploads, GPU operators (networks included), and downloads."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class FrameGraph:
     """A program captured once as a CUDA graph; each `run` replays it without allocating and synchronises once.
 
     `program` takes one GPU tensor per input and returns the tensors to download. It must not synchronise, branch on
-    values or draw random numbers. On a machine without kernels, `run` calls it on CPU tensors instead. Two replays on
-    the same input give the same bits. Several threads may call `upload_one` at once for different inputs; every other
-    method is for one thread at a time.
+    values or draw random numbers. On a machine where kernels cannot run, `run` calls it on CPU tensors. Two replays
+    with the same input give the same bits. Several threads may call `upload_one` at the same time for different inputs;
+    all other methods are for one thread at a time.
 
-    The first `handed` inputs are passed to each `run` as arrays in any host memory. On Linux with cores to spare,
-    several threads copy them through pinned memory (`staging`); elsewhere the driver uploads them directly. The graph
+    The first `handed` inputs are passed to each `run` as arrays in any host memory. On Linux with at least four cores,
+    several threads copy them through pinned memory (`staging`); otherwise the driver uploads them directly. The graph
     itself uploads the remaining inputs, which the caller writes to `inputs`.
 
     Raises `CudaOpsError` for an unknown `device`, or for 'cuda' on a machine without usable kernels.
@@ -62,7 +62,7 @@ class FrameGraph:
         """Run the program on `pictures` and `inputs`; returns views of its results, which the next `run` overwrites.
 
         Without `pictures`, the pictures of the last `upload` are used. Raises `CudaOpsError` if their number, shapes or
-        dtypes differ from those that the graph was captured for.
+        dtypes differ from those of the captured graph.
         """
         if pictures:
             self.upload(*pictures)
@@ -72,7 +72,7 @@ class FrameGraph:
     def upload(self, *pictures: NDArray[Any]) -> None:
         """Upload all handed inputs; the caller must not change them until the results have arrived."""
         if len(pictures) != self._handed:
-            raise CudaOpsError(f"frame graph: {len(pictures)} pictures are handed, expected are {self._handed}")
+            raise CudaOpsError(f"frame graph: {len(pictures)} pictures, expected {self._handed}")
         for number, picture in enumerate(pictures):
             self.upload_one(number, picture)
 
@@ -82,7 +82,7 @@ class FrameGraph:
         expected = tuple(wanted.shape), wanted.numpy().dtype
         if (picture.shape, picture.dtype) != expected:
             raise CudaOpsError(
-                f"frame graph: handed is {(picture.shape, picture.dtype)}, the graph was captured for {expected}"
+                f"frame graph: a picture is {(picture.shape, picture.dtype)}, the graph was captured for {expected}"
             )
         dense = np.ascontiguousarray(picture)
         if not self.on_gpu:
@@ -147,7 +147,7 @@ class FrameGraph:
         self._start = self._instantiated(self._graph.raw_cuda_graph())
 
     def _ways_up(self) -> list[Way]:
-        """For each handed input, how `staging` sends its parts to the GPU on the frame's stream."""
+        """For each handed input, the `Way` by which `staging` sends its parts to the GPU on the frame's stream."""
         from cuda_ops.staging import Way
 
         names = b"cuMemcpyHtoDAsync", b"cuCtxSetCurrent", b"cuStreamSynchronize", b"cuPointerGetAttribute"
@@ -161,7 +161,7 @@ class FrameGraph:
     def _instantiated(self, graph: int) -> Callable[[], None]:
         """Instantiate the captured graph; returns a function that starts it by one driver call with prepared handles.
 
-        torch's own replay needs the stream to be made current first, which costs more than the launch.
+        For torch's own replay the stream must be made current first, which takes longer than the launch.
         """
         from cuda.bindings import driver
 
@@ -180,7 +180,7 @@ class FrameGraph:
 
 
 def _copy(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> None:
-    """Copy each pair's first tensor into its second, one of which is pinned; one kernel copies all the small ones."""
+    """Copy the first tensor of each pair to the second, one of which is pinned; one kernel copies all small tensors."""
     small: list[tuple[torch.Tensor, torch.Tensor]] = []
     for source, target in pairs:
         if source.nbytes <= exchange.BYTES_MAX:
@@ -220,9 +220,9 @@ class Branch:
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """Context in which Python's garbage collector is off; it collects once on entry.
+    """Context in which Python's garbage collector is disabled, after one collection on entry.
 
-    If the collector freed an earlier frame's graph and memory during a capture, the capture would fail.
+    A capture fails if the collector frees the graph and memory of an earlier frame during it.
     """
     gc.collect()
     was_enabled = gc.isenabled()

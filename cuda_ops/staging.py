@@ -1,9 +1,9 @@
-"""Multi-threaded upload: several cores copy an array into pinned memory and send each part on as soon as it is copied.
+"""Multi-threaded upload: several cores copy an array into pinned memory and send each part when it is copied.
 
 One core copies a picture more slowly than PCI Express transfers it. A sleeping core wakes late, on some machines later
-than the whole copy takes; therefore the caller copies too, and each thread takes the next part when it is free. After a
-job the threads stay awake for a moment, since more pictures may come, and yield the core to any other thread that wants
-it; then they sleep in the operating system's kernel. All of this runs without Python's global interpreter lock.
+than the whole copy takes. So the caller copies too, and each thread takes the next part when it is free. After a job
+the threads stay awake for about 2 ms, because more pictures may follow, and yield the core to other threads; then they
+sleep. All of this runs without Python's global interpreter lock.
 """
 
 from __future__ import annotations
@@ -45,12 +45,14 @@ _memcpy = types.ExternalFunction("memcpy", types.intp(types.intp, types.intp, ty
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """How a part is sent on from pinned memory: addresses of C functions and their arguments.
+    """The C functions that send a part from pinned memory, as addresses, and their arguments.
 
-    Each function returns 0 on success. `send` (to, from, bytes, stream) is `cuMemcpyHtoDAsync`. The others may be 0 for
-    none: `enter` (context) is `cuCtxSetCurrent`, which each thread calls first; `settle` (stream) is
-    `cuStreamSynchronize`, called before anything is copied; `kind` (answer, attribute, pointer) is
-    `cuPointerGetAttribute`, which tells whether the source is pinned.
+    Each function returns 0 on success; all but `send` may be 0 for none.
+
+    * `send` (to, from, bytes, stream): `cuMemcpyHtoDAsync`.
+    * `enter` (context): `cuCtxSetCurrent`, which each thread calls first.
+    * `settle` (stream): `cuStreamSynchronize`, called before anything is copied.
+    * `kind` (answer, attribute, pointer): `cuPointerGetAttribute`, which says whether the source is pinned.
     """
 
     send: int
@@ -112,8 +114,8 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
 def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bool) -> None:
     """Take parts, copy and send them until none is left.
 
-    A thread that comes too late may rely on its ticket only: the other words of `job` are stable only while the thread
-    holds a part that is not done.
+    The words of `job` other than the ticket may only be read while the thread holds an unfinished part; for a late
+    thread they may already belong to the next job.
     """
     words = job.ctypes.data
     while True:
@@ -138,9 +140,9 @@ def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bo
 
 @numba.njit("boolean(int64[::1], int64[:, ::1])", cache=True, nogil=True)
 def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
-    """Run a job in the caller's thread, helped by the threads that are awake in time.
+    """Run a job in the caller's thread; the other threads help if they wake up in time.
 
-    Returns True if the source was pinned itself and was sent without a copy.
+    Returns True if the source itself is pinned and was sent without a copy.
     """
     words, last = job.ctypes.data, len(semaphores) - 1
     parts = (job[BYTES] + job[PART] - 1) // job[PART]
@@ -186,7 +188,7 @@ def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) ->
 
 
 class Carrier:
-    """A pool of copying threads; callers of `carry` are served one after the other."""
+    """A pool of copying threads; concurrent calls of `carry` run one after the other."""
 
     def __init__(self, threads: int) -> None:
         self._job, self._lock = np.zeros(WORDS, np.int64), threading.Lock()
@@ -202,8 +204,8 @@ class Carrier:
     def carry(self, source: NDArray[Any], pinned: NDArray[Any], way: Way) -> tuple[int, bool]:
         """Copy `source` to `pinned` (both contiguous, of equal size) and send each part by `way` once it is copied.
 
-        Returns when all parts are copied and sent: first the last non-zero error of the way's functions, or 0; then
-        whether `source` itself is pinned, in which case it was sent directly and may still be being read.
+        Returns, when all parts are copied and sent, (the last nonzero error of the way's functions or 0, whether
+        `source` itself is pinned). A pinned source is sent directly, and the transfer may still be reading it.
         """
         job, total = self._job, source.nbytes
         if total == 0:

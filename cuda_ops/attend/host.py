@@ -10,7 +10,7 @@ THREADS, PLACES = 256, 8
 KEY, VALUE = 32, 64
 HEAD = 2 * KEY + VALUE
 PLACES_MAX = 896
-"""Most pixels of a picture: a block keeps its scores against all of them in shared memory."""
+"""Maximum number of pixels of a feature map: a block keeps the scores of all of them in shared memory."""
 
 
 def run(
@@ -25,8 +25,11 @@ def run(
 ) -> None:
     """Attention with the convolution of its values: writes `out` (N, H, W, 64 heads) float16.
 
-    `qkv` (N, H, W, 128 heads), with pixels `pitch` elements apart, a multiple of 8; `weights` (64 heads, 3, 3); `bias`
-    (64 heads,); all float16. `shape` is (N, heads, H, W).
+    * `qkv` (N, H, W, 128 heads): its pixels are `pitch` elements apart, a multiple of 8.
+    * `weights` (64 heads, 3, 3), `bias` (64 heads,): of the convolution.
+    * `shape`: (N, heads, H, W).
+
+    All arrays are float16.
     """
     images, heads, height, width = shape
     grid = (ceil_div(height * width, PLACES), heads, images)

@@ -11,14 +11,14 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 THREADS, PAIRS_A_BLOCK = 256, 256 * 8 * 4
 LEVELS_MAX, LIMIT_MAX, IMAGES_MAX = 4, 1024, 32
 PAIRS_MAX = 2**24 - 1
-"""Most pairs of place and class of an image: a key holds their index in 24 bits."""
+"""Maximum number of pairs of place and class in an image: a key holds the index of a pair in 24 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
     """One level of the head: boxes (images, places, 4) and scores (images, places, classes), float16.
 
-    `places` pixels lie in rows of `width`; `stride` is the distance of two pixels in px of the picture.
+    The level has `places` pixels in rows of `width`; `stride` is the distance of two pixels, in px of the picture.
     """
 
     boxes: Any
@@ -40,8 +40,8 @@ def run(
 ) -> None:
     """Write the best rows of `levels` to `rows` (images, limit, 6) float32; only scores above `least` count.
 
-    `least` is compared before the sigmoid. `keys` is scratch: a uint64 for each place and class of all levels of each
-    image.
+    `least` is compared with scores before the sigmoid. `keys` is scratch: one uint64 for each pair of place and class,
+    of all levels and images.
     """
     arguments: list[Argument] = []
     for level in [*levels, *[Level(None, None, 1, 0, 0.0)] * (LEVELS_MAX - len(levels))]:

@@ -1,4 +1,4 @@
-"""Selection of a one-to-one detection head's best rows, on torch tensors."""
+"""Selects the best detections of a one-to-one head, on torch tensors."""
 
 from __future__ import annotations
 
@@ -26,10 +26,14 @@ def best_rows(
 ) -> torch.Tensor:
     """The best detections of a one-to-one head, (N, limit, 6) float32: x0, y0, x1, y1 in px, score, class.
 
-    Rows are sorted by score, best first; unused rows are zeros. For each level, `boxes` (N, 4, H, W) float16 hold the
-    distances to left, top, right and bottom from the centre of a pixel, in strides; `scores` (N, C, H, W) float16 are
-    before the sigmoid; `strides` are in px. Only scores above `score_min` count, NaN never does; of equal scores the
-    earlier place comes first. Raises `CudaOpsError` for other shapes, dtypes or ranges.
+    Rows are sorted by score, best first; unused rows are zeros. Only scores above `score_min` count, never NaN; of
+    equal scores the earlier place comes first. For each level of the head:
+
+    * `boxes` (N, 4, H, W) float16: distances from the centre of a pixel to left, top, right and bottom, in strides.
+    * `scores` (N, C, H, W) float16: scores before the sigmoid.
+    * `strides`: distance of two pixels, px of the picture.
+
+    Raises `CudaOpsError` for other shapes, dtypes or ranges.
     """
     if not 1 <= len(boxes) <= host.LEVELS_MAX or not len(boxes) == len(scores) == len(strides):
         raise CudaOpsError(

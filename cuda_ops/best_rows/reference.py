@@ -18,8 +18,8 @@ def best_rows(
 ) -> NDArray[np.float32]:
     """The best detections, (N, limit, 6) float32: corners, score, class.
 
-    Each level has `boxes` (N, H, W, 4) and `scores` (N, H, W, C). Best first; of equal scores the earlier place comes
-    first. Zeros after the last row that scores more than `least`.
+    Each level has `boxes` (N, H, W, 4) and `scores` (N, H, W, C). Rows are sorted by score, best first; of equal scores
+    the earlier place comes first. Rows after the last score above `least` are zeros.
     """
     images, classes = scores[0].shape[0], scores[0].shape[3]
     rows = np.zeros((images, limit, 6), np.float32)

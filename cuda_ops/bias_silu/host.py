@@ -13,10 +13,11 @@ COUNT_MAX = 2**31 - THREADS * EACH
 
 
 def run(launcher: Launcher, x: Any, bias: Any, residual: Any, out: Any, channels: int, inner: int, pitch: int) -> None:
-    """Write SiLU of `x` plus `bias`, then plus `residual`, to `out`; `x` and `out` are dense float16.
+    """Write SiLU(`x` + `bias`) + `residual` to `out`; `x` and `out` are dense float16.
 
-    Two channels of a pixel lie `inner` elements apart. `residual` is None, or, if `inner` is 1, has pixels that lie
-    `pitch` elements apart; if `pitch` is a multiple of 8, it must begin at a multiple of 16 bytes.
+    `inner` is the distance of two channels of a pixel, in elements. `residual` may be None; it needs `inner` = 1.
+    `pitch` is the distance of its pixels, in elements; if this is a multiple of 8, it must begin at a multiple of 16
+    bytes.
     """
     count = int(np.prod(x.shape))
     numbers = [I32(value) for value in (count, channels, inner, pitch)]

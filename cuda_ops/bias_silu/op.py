@@ -12,9 +12,9 @@ from cuda_ops.runtime.registry import register
 
 
 def bias_silu(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor | None = None) -> torch.Tensor:
-    """SiLU(`x` + `bias`) + `residual`: `x` (N, C, H, W) and `bias` (C,) float16, result in the memory format of `x`.
+    """SiLU(`x` + `bias`) + `residual`, for `x` (N, C, H, W), `bias` (C,) and optional `residual` like `x`, all float16.
 
-    With a `residual`, which has the shape of `x`, the result is channels last. A residual that is a slice of a wider
+    The result has the memory format of `x`; with a residual it is channels last. A residual that is a slice of a wider
     channels-last tensor is read without a copy. Raises `CudaOpsError` for other shapes or dtypes.
     """
     parts = [("x", x, 4), ("bias", bias, 1)] + ([] if residual is None else [("residual", residual, 4)])
@@ -48,7 +48,7 @@ def _gpu(x: torch.Tensor, bias: torch.Tensor, residual: torch.Tensor | None) -> 
 
 
 def _by_pixels(residual: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The tensor and the distance of its pixels in elements; it is copied only if they are not evenly spaced."""
+    """(the tensor, distance of its pixels in elements); it is copied only if its pixels are not evenly spaced."""
     images, channels, height, width = residual.shape
     pitch = residual.stride(3)
     is_even = residual.stride()[1:] == (1, width * pitch, pitch) and (

@@ -13,9 +13,9 @@ RADIUS_MAX = 7
 
 
 def weights(size: int, sigma: float) -> list[int]:
-    """The Gaussian's weights in 1/256, from its middle outwards, with rounding errors carried inwards.
+    """The Gaussian's weights in 1/256, from its middle outwards.
 
-    This is how OpenCV rounds the weights for 8-bit pictures.
+    They are rounded like OpenCV's for 8-bit pictures: from outside to inside, with the rounding error carried on.
     """
     exact = cv2.getGaussianKernel(size, sigma, cv2.CV_64F).ravel() * 256.0
     radius, carried = size // 2, 0.0

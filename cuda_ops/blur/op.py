@@ -12,7 +12,7 @@ from cuda_ops.runtime.registry import register
 
 
 def gaussian_blur(image: torch.Tensor, size: int, sigma: float = 0.0) -> torch.Tensor:
-    """cv2.GaussianBlur of `image` (H, W) uint8 with a `size` x `size` kernel, equal to the pixel.
+    """cv2.GaussianBlur of `image` (H, W) uint8 with a `size` x `size` kernel; every pixel is equal to OpenCV's.
 
     `size` is odd, 1 to 15; with sigma 0 it is derived from the size. Raises `CudaOpsError` for other values.
     """

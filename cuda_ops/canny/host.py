@@ -1,4 +1,4 @@
-"""Host code of the Canny kernel: thresholds, grid, scratch; a GPU and the CPU shim share it."""
+"""Host code of the Canny kernel: thresholds, grid and scratch, for a GPU and for the CPU shim of the tests."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ TILE_W, TILE_H = 64, 56
 STATE_BYTES = TILE_W * TILE_H // 8
 THREADS = 512
 SHARED_MAX_BYTES = 16 * 1024
-"""Dynamic shared memory beside the tile's 22 KB of static, within the 48 KB per block that every GPU has."""
+"""Maximum dynamic shared memory of a block; with 22 KB of static memory it is within the 48 KB of every GPU."""
 
 
 def words_shape(height: int, width: int) -> tuple[int, int]:
-    """Shape of the scratch of uint32 words, one bit per candidate pixel, that tiles exchange."""
+    """Shape of the uint32 scratch array with which tiles exchange their candidates, one bit per pixel."""
     return ceil_div(height, TILE_H) * TILE_H, ceil_div(width, TILE_W) * TILE_W // 32
 
 
 def thresholds(low: float, high: float, l2_gradient: bool) -> tuple[int, int]:
-    """The integers with which gradients are compared, rounded like cv2.Canny's; squared for `l2_gradient`."""
+    """The thresholds as integers, rounded like cv2.Canny's; squared for `l2_gradient`."""
     low, high = min(low, high), max(low, high)
     if l2_gradient:
         low, high = (min(32767.0, value) for value in (low, high))
@@ -35,8 +35,9 @@ def run(
 ) -> None:
     """Write the edges of `image` (H, W) uint8 to `out` (H, W) uint8 as 0 or 255.
 
-    Scratch of any content: `words` of shape `words_shape`, and `parents`, uint32, 32 times as many and one more.
-    Raises `CudaOpsError` for a picture too large for the device (more than 36 tiles per block).
+    The content of the scratch arrays does not matter: `words` has the shape `words_shape`, and `parents`, uint32, has
+    32 elements for each word and one more. Raises `CudaOpsError` if the picture is too large for the GPU (more than 36
+    tiles per block).
     """
     height, width = image.shape
     kernel = "canny_l2" if l2_gradient else "canny_l1"

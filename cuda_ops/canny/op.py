@@ -11,7 +11,7 @@ from cuda_ops.runtime.registry import register
 
 
 def canny(image: torch.Tensor, low: float, high: float, l2_gradient: bool = False) -> torch.Tensor:
-    """Canny edges (H, W) uint8, 0 or 255, of `image` (H, W) uint8: equals cv2.Canny with aperture 3 to the pixel.
+    """Canny edges (H, W) uint8, 0 or 255, of `image` (H, W) uint8; every pixel equals cv2.Canny's with aperture 3.
 
     `low` and `high` are compared with |dx| + |dy|, or with the Euclidean norm of (dx, dy) if `l2_gradient`. Raises
     `CudaOpsError` for another shape, dtype or threshold.

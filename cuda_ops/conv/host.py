@@ -11,14 +11,14 @@ THREADS = 256
 SIZE_MAX = 5
 ELEMENTS_MAX = 2**30
 TILES_SHARED_MAX = 64
-"""Most tiles of a launch in which several blocks share a tile's sum: each tile needs a counter."""
+"""Maximum number of tiles in a launch in which several blocks share the sum of a tile: each tile needs a counter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tile:
     """The output tile of a block: `rows` pixels by `columns` channels.
 
-    A step multiplies `depth` elements of each sum; copies of up to `stages` steps are in shared memory.
+    A step multiplies `depth` elements of each sum; shared memory holds the data of up to `stages` steps.
     """
 
     rows: int
@@ -26,7 +26,7 @@ class Tile:
     depth: int
     stages: int
     warps: int
-    """Warps that share one part of the tile and split the sum of a step."""
+    """Warps that compute the same part of the tile and split the sum of a step."""
 
     @property
     def name(self) -> str:
@@ -80,9 +80,9 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An input picture: its array, the distance of its pixels in elements, and its channels.
+    """An input picture: its array, the distance of its pixels in elements (`pitch`), and its channels.
 
-    `is_half` tells that its height and width are half of the window's.
+    `is_half`: its height and width are half of those of the `Window`.
     """
 
     array: Any
@@ -123,9 +123,9 @@ def run(
 ) -> None:
     """Convolve `sources` by `weights` (out channels, size, size, channels) into `out` (array, pitch), all float16.
 
-    `residual` is (array or None, pitch). The inputs' pitches and channels are multiples of 8, and each input begins at
-    a multiple of 16 bytes. With `early`, the kernel started just before must not write the weights, because they are
-    read before it has ended.
+    `residual` is (array or None, pitch). The pitches and channels of the inputs are multiples of 8, and each input
+    begins at a multiple of 16 bytes. With `early`, the weights are read while the kernel before may still run, so that
+    kernel must not write them.
     """
     first, second = sources
     arguments: list[Argument] = [

@@ -1,4 +1,4 @@
-"""Quickest plans of YOLO26's convolutions, measured on NVIDIA H200 by `benchmarks/gpu/convolutions.py`."""
+"""The fastest plans for YOLO26's convolutions, measured on an NVIDIA H200 by `benchmarks/gpu/convolutions.py`."""
 
 PROCESSORS = 132
 PLANS: dict[tuple[int, ...], tuple[str, int]] = {

@@ -16,7 +16,7 @@ from cuda_ops.runtime.registry import register
 
 LAST = torch.channels_last
 CAPABILITY_MIN = (8, 0)
-"""Oldest compute capability: older processors have too little shared memory for the tiles."""
+"""Minimum compute capability: older GPUs have too little shared memory for the tiles."""
 
 
 def conv(
@@ -28,12 +28,15 @@ def conv(
     residual: torch.Tensor | None = None,
     more: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """torch's conv2d with half a window of padding, then SiLU if `is_silu`, then plus `residual`; channels last.
+    """torch's conv2d with a padding of half a window, then SiLU if `is_silu`, then plus `residual`; channels last.
 
-    `x` (N, C, H, W), `weight` (K, C + D, size, size) with odd size, `bias` (K,), `residual` (N, K, H', W'), all
-    float16. With `more` (N, D, H, W) the input is the concatenation of both along the channels; `x` may then be half as
-    high and wide and is upsampled (nearest). Slices of wider channels-last tensors are read without a copy. Sums are
-    float32, rounded once. Raises `CudaOpsError` for other shapes or dtypes.
+    * `x` (N, C, H, W), `weight` (K, C + D, size, size) with odd size, `bias` (K,): float16, like all tensors.
+    * `residual` (N, K, H', W'): added to the result.
+    * `more` (N, D, H, W): if given, the input is the concatenation of `x` and `more` along the channels. `x` may then
+      have half the height and width; it is upsampled (nearest neighbour).
+
+    Slices of wider channels-last tensors are read without a copy. Sums are float32 and rounded once. Raises
+    `CudaOpsError` for other shapes or dtypes.
     """
     for name, tensor in (("x", x), ("weight", weight), ("more", more), ("residual", residual)):
         if tensor is not None and (tensor.dtype != torch.float16 or tensor.dim() != 4 or tensor.device != x.device):
@@ -56,7 +59,7 @@ def conv(
 
 
 def _span(tensor: torch.Tensor) -> int:
-    """Extent of the tensor in memory, in elements, from its first to its last; at least its number of elements."""
+    """Number of elements of memory from the tensor's first element to its last; at least its number of elements."""
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return int(max(tensor.numel(), last + 1))
 
@@ -109,7 +112,7 @@ def _gpu(
 
 
 def by_pixels(x: torch.Tensor) -> tuple[torch.Tensor, int]:
-    """The tensor (N, C, H, W) as channels last, and the distance of its pixels in elements.
+    """(the tensor (N, C, H, W) in channels-last format, distance of its pixels in elements).
 
     It is copied only if its pixels are not evenly spaced or do not begin at multiples of 16 bytes.
     """

@@ -1,4 +1,4 @@
-"""Chooses the tile of a convolution, the same on every run: as measured for this number of processors, or estimated."""
+"""Chooses the plan of a convolution: the measured one for this number of processors, or the best by an estimate."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def plan_for(window: Window, processors: int) -> Plan:
 
 
 def possible_plans(window: Window) -> Iterator[Plan]:
-    """All tiles, each with every number of shares for which there are enough counters and two steps per share."""
+    """All tiles with all numbers of shares; shares need a counter per tile, and two steps each."""
     for tile in TILES:
         across, down, _ = Plan(tile, 1).grid(window)
         steps = ceil_div(window.depth, tile.depth)

@@ -8,5 +8,5 @@ from numpy.typing import NDArray
 
 
 def corner_score(image: NDArray[np.uint8], window: int) -> NDArray[np.float32]:
-    """(H, W) float32, the smaller eigenvalue of the gradients' covariance in a `window` x `window` neighbourhood."""
+    """The smaller eigenvalue of the gradients' covariance in a `window` x `window` neighbourhood, (H, W) float32."""
     return np.asarray(cv2.cornerMinEigenVal(image, window, ksize=3), dtype=np.float32)

@@ -11,9 +11,9 @@ from cuda_ops.runtime.registry import register
 
 
 def depth_in_boxes(depth: torch.Tensor, boxes: torch.Tensor) -> torch.Tensor:
-    """Median, interquartile range and number of valid samples of the depth in the middle of each box: (N, 3) float32.
+    """(median, interquartile range, number of valid samples) of the depth in the middle of each box, (N, 3) float32.
 
-    `depth` (H, W) float32, `boxes` (N, 4) float32 xyxy px. `reference.depth_in_boxes` defines the samples. Raises
+    `depth` is (H, W) float32, `boxes` (N, 4) float32, xyxy, px. `reference.depth_in_boxes` defines the samples. Raises
     `CudaOpsError` for other shapes or dtypes.
     """
     depth = check("depth_in_boxes", "depth", depth, [torch.float32], ["H", "W"])

@@ -9,11 +9,10 @@ SIDE, INNER = 64, np.float32(0.5)
 
 
 def depth_in_boxes(depth: NDArray[np.float32], boxes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """(N, 3) float32: median, interquartile range, number of valid samples in the middle of each box (N, 4) xyxy px.
+    """(median, interquartile range, number of valid samples) in the middle of each box (N, 4) xyxy px, (N, 3) float32.
 
-    The inner half of width and height is sampled at no more than 64 x 64 points; values that are not positive and
-    finite are left out. Quartile i of n sorted samples is the sample at (n - 1) * i // 4. Without a valid sample the
-    row is zeros.
+    The inner half of width and height is sampled at up to 64 x 64 points; only positive, finite values are valid.
+    Quartile i of n sorted samples is the sample at (n - 1) * i // 4. Without a valid sample the row is zeros.
     """
     return np.stack([_one(depth, box) for box in boxes]) if len(boxes) else np.zeros((0, 3), np.float32)
 

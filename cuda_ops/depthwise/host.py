@@ -22,8 +22,8 @@ def run(
 ) -> None:
     """Convolve `x`, with pixels `pitch` elements apart, by `weights` (C, 3, 3) and `bias` (C,) into `out` (N, H, W, C).
 
-    All arrays are float16; `shape` is (N, C, H, W); C and `pitch` are multiples of 8. With `early`, the kernel started
-    just before must not write weights or bias, because they are read before it has ended.
+    All arrays are float16; `shape` is (N, C, H, W); C and `pitch` are multiples of 8. With `early`, weights and bias
+    are read while the kernel before may still run, so that kernel must not write them.
     """
     images, channels, height, width = shape
     pixels = images * height * width

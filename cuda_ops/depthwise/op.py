@@ -17,8 +17,8 @@ LAST = torch.channels_last
 def depthwise(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
     """Depthwise convolution with SiLU: `x` (N, C, H, W) by `weight` (C, 1, 3, 3) and `bias` (C,), channels last.
 
-    SiLU of torch's conv2d in C groups, with stride 1 and one pixel of padding. All tensors are float16; sums are
-    float32, rounded once. Raises `CudaOpsError` for other shapes or dtypes.
+    Equals SiLU of torch's conv2d with C groups, stride 1 and a padding of 1. All tensors are float16; sums are float32
+    and rounded once. Raises `CudaOpsError` for other shapes or dtypes.
     """
     channels = x.shape[1] if x.dim() == 4 else 0
     wanted = (("x", x, x.shape), ("weight", weight, (channels, 1, 3, 3)), ("bias", bias, (channels,)))
@@ -38,7 +38,9 @@ def _gpu(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor) -> torch.Ten
         return _by_torch(x, weight, bias)
     images, channels, height, width = x.shape
     weights, biases = aligned(weight.contiguous()), aligned(bias.contiguous())
-    is_constant = weights is weight and biases is bias and torch.cuda.is_current_stream_capturing()  # as in any graph
+    is_constant = (
+        weights is weight and biases is bias and torch.cuda.is_current_stream_capturing()
+    )  # arguments of a captured graph are constant
     x, pitch = by_pixels(x)
     out = torch.empty((images, channels, height, width), dtype=x.dtype, device=x.device, memory_format=LAST)
     kernels = launcher("depthwise", x.get_device())

@@ -11,7 +11,7 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 
 THREADS, ANCHORS_A_BLOCK, BOXES_A_BLOCK = 256, 32, 1
 CAPACITY = 1024
-"""Most candidates per image that take part in suppression, those of highest score; a flag tells if there were more."""
+"""Maximum number of candidates per image for suppression: those with the highest scores. A flag says if more exist."""
 
 FOUND_BYTES = CAPACITY * (16 + 8 + 4 + 4 + 4 + CAPACITY // 8)
 ROWS_MAX = 512
@@ -21,7 +21,7 @@ ANCHORS_MAX, BLOCKS_MAX = 2**20 - 1, 2**12 - 1  # one 32-bit word counts both
 
 @dataclass(frozen=True, slots=True)
 class DepthView:
-    """Depth pictures (images, H, W) float32, and the mapping of network pixels to theirs: (x - left) * step_x."""
+    """Depth pictures (images, H, W) float32; network pixel x is at (x - left) * step_x in them, y likewise."""
 
     data: Any
     left: float
@@ -32,7 +32,11 @@ class DepthView:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """Output arrays: (B, K, 4) float32, (B, K) float32, (B, K) int32, (B, 2) int32, (B, K, 3) float32 or None."""
+    """Output arrays for B images with K rows; `op.Detections` describes them.
+
+    `boxes` (B, K, 4) float32, `scores` (B, K) float32, `labels` (B, K) int32, `counts` (B, 2) int32, `depths` (B, K, 3)
+    float32 or None.
+    """
 
     boxes: Any
     scores: Any
@@ -43,7 +47,10 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Scratch of any content: (B, anchors) uint64, (B, anchors) int32, (B, `FOUND_BYTES`) bytes."""
+    """Scratch arrays, whose content does not matter.
+
+    `keys` (B, anchors) uint64, `labels` (B, anchors) int32, `found` (B, `FOUND_BYTES`) bytes.
+    """
 
     keys: Any
     labels: Any
@@ -85,7 +92,7 @@ def run_end_to_end(
 
 
 def float_below(value: float) -> float:
-    """The largest float32 not above `value`; a float32 exceeds it exactly if it exceeds `value`."""
+    """The largest float32 that is at most `value`; a float32 is above it if and only if it is above `value`."""
     nearest = np.float32(value)
     return float(nearest if float(nearest) <= value else np.nextafter(nearest, np.float32(-np.inf)))
 

@@ -22,9 +22,10 @@ Place = tuple[float, float, float, float]
 class Detections:
     """Final boxes of B images, K rows each, highest score first; rows after the last box are zero with label -1.
 
-    `boxes` (B, K, 4) float32 xyxy, px of the network's input; `scores` (B, K) float32; `labels` (B, K) int32; `counts`
-    (B, 2) int32: number of boxes, and 1 if boxes of lower score were left out because the capacity was full; `depths`
-    (B, K, 3) float32: median, interquartile range, valid samples, or None without a depth picture.
+    * `boxes` (B, K, 4) float32: xyxy, px of the network's input.
+    * `scores` (B, K) float32, `labels` (B, K) int32.
+    * `counts` (B, 2) int32: number of boxes, and 1 if candidates of lower score were left out, else 0.
+    * `depths` (B, K, 3) float32: median, interquartile range, number of valid samples; None without a depth picture.
     """
 
     boxes: torch.Tensor
@@ -44,11 +45,11 @@ def detect_dense(
 ) -> Detections:
     """Decode a one-to-many head (B, 4 + classes, anchors) float16 or float32: cx, cy, w, h, then one score per class.
 
-    Greedy non-maximum suppression within each class above `iou_max`: the keep-set of torchvision.ops.batched_nms on
-    corners rounded to 1/64 px. The best `host.CAPACITY` candidates of an image take part; NaN scores and boxes that are
-    not finite are dropped. With `depth` (B, H, W) float32, the depth of each box is measured; `depth_place` (left, top,
-    step_x, step_y) maps a network pixel x to (x - left) * step_x in it. Raises `CudaOpsError` for other shapes, dtypes
-    or ranges.
+    Greedy non-maximum suppression within each class above `iou_max` keeps the boxes of torchvision.ops.batched_nms on
+    corners rounded to 1/64 px. It uses the best `host.CAPACITY` candidates of an image; NaN scores and boxes that are
+    not finite are dropped. With `depth` (B, H, W) float32, the depth of each box is measured; network pixel x is at
+    (x - left) * step_x in it, where `depth_place` is (left, top, step_x, step_y). Raises `CudaOpsError` for other
+    shapes, dtypes or ranges.
     """
     heads = check("detect_dense", "heads", heads, FLOATS, ["B", "4+C", "A"])
     check_number("detect_dense", "classes (size 1 of heads - 4)", heads.shape[1] - 4, 1, 65536)

@@ -14,7 +14,7 @@ Float = NDArray[np.float32]
 
 
 def dense(heads: NDArray[Any], score_min: float, iou_max: float, limit: int, depth: DepthView | None = None) -> Results:
-    """Final boxes of `heads` (B, 4 + classes, anchors): cx, cy, w, h in px of the network, and a score per class."""
+    """Final boxes of `heads` (B, 4 + classes, anchors): cx, cy, w, h in px of the network's input, then the scores."""
     return _stacked([_dense_one(head.astype(np.float32), score_min, iou_max, limit) for head in heads], limit, depth)
 
 

@@ -12,11 +12,11 @@ from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, ceil_div
 
 PARTS_MAX, THREADS = 8, 256
 BYTES_MAX = 64 * 1024
-"""Largest array, bytes: larger ones are bounded by the bus and are better left to the copy engine."""
+"""Maximum size of an array, bytes; for larger arrays the copy engine is as fast, because the bus is the limit."""
 
 
 def run(launcher: Launcher, pairs: Sequence[tuple[Any, Any]]) -> None:
-    """Copy each pair's first array into its second: dense, of the same type, at most `BYTES_MAX` bytes."""
+    """Copy the first array of each pair to the second: both dense, of the same type, and at most `BYTES_MAX` bytes."""
     filled = [pair for pair in pairs if pair[0].nbytes > 0]
     for start in range(0, len(filled), PARTS_MAX):
         parts = filled[start : start + PARTS_MAX]

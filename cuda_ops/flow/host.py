@@ -16,11 +16,13 @@ Pair = tuple[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of the Lucas-Kanade tracker; its window has a side of 2 * `reach_px` + 1.
+    """Settings of the Lucas-Kanade tracker.
 
-    `levels` counts the pyramid's levels. A search ends after `iterations` steps, or at a step below `step_min_px`. A
-    point is not tracked if the smaller eigenvalue of its template's mean gradient matrix is below `eigenvalue_min`
-    (grey levels squared per px squared).
+    * `levels`: number of levels of the pyramid.
+    * `reach_px`: the side of the window is 2 * `reach_px` + 1.
+    * `iterations`, `step_min_px`: a search ends after this number of steps, or at a shorter step.
+    * `eigenvalue_min`: minimum of the smaller eigenvalue of the template's mean gradient matrix, grey levels squared
+      per px squared; points below it are not tracked.
     """
 
     levels: int = 4
@@ -38,7 +40,7 @@ def level_sizes(height: int, width: int, levels: int) -> list[tuple[int, int]]:
 
 
 def build_pyramids(launcher: Launcher, images: Pair, halves: Pair, sizes: list[tuple[int, int]]) -> None:
-    """Fill `halves`, flat uint8: for each of the two `images` (H, W) all levels after the first, in a row."""
+    """Write the pyramid levels after the first of both `images` (H, W) to `halves`, flat uint8, one after the other."""
     source, start = images, 0
     for (height, width), (tall, wide) in pairwise(sizes):
         end = start + tall * wide
@@ -73,5 +75,5 @@ def run(
         Ptr(out), Ptr(residual), Ptr(status), I32(settings.reach_px), I32(settings.iterations),
         F32(settings.step_min_px), F32(settings.eigenvalue_min),
     ]  # fmt: skip
-    # Not early: blocks that start beside the last pyramid level spread unevenly over the processors, and some queue.
+    # Without `early`: blocks that start during the last pyramid level are distributed unevenly, and some must wait.
     launcher.launch("lucas_kanade", (int(points.shape[0]), 1, 1), THREADS, arguments)

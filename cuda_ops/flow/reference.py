@@ -24,7 +24,7 @@ def pyramid(image: Bytes, levels: int) -> list[Bytes]:
 
 
 def track(before: Bytes, after: Bytes, points: Float, settings: Settings) -> tuple[Float, Float, Bytes]:
-    """Track points (N, 2) float32 px from `before` to `after`: positions, mean absolute residuals, 1 where found."""
+    """Track points (N, 2) float32 px; returns (positions, mean absolute residuals, 1 for each found point)."""
     levels = list(zip(pyramid(before, settings.levels), pyramid(after, settings.levels), strict=True))
     rows = [_track_one(levels, point, settings) for point in points]
     positions = np.array([row[0] for row in rows], np.float32).reshape(-1, 2)
@@ -62,7 +62,9 @@ def _track_one(levels: list[tuple[Bytes, Bytes]], point: Float, settings: Settin
             flow = flow + step
             if step @ step < settings.step_min_px**2:
                 break
-            if (np.abs(step + before) < settings.step_min_px).all():  # an oscillating search ends in the middle
+            if (
+                np.abs(step + before) < settings.step_min_px
+            ).all():  # an oscillating search ends halfway between its positions
                 flow = flow - 0.5 * step
                 break
             before = step

@@ -19,7 +19,7 @@ SIZE_MAX = 32767
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The accumulator's bins: `angles` from 0 in steps of `theta_step` rad, `rhos` in steps of `rho_step` px."""
+    """The bins of the accumulator: `angles` from 0 in steps of `theta_step` rad, `rhos` in steps of `rho_step` px."""
 
     width: int
     height: int
@@ -28,7 +28,7 @@ class Grid:
 
     @property
     def angles(self) -> int:
-        """Number of angles from 0 to pi; a last angle within half a step of pi repeats the first and is left out."""
+        """Number of angles from 0 to pi; an angle within half a step of pi is left out, because it equals angle 0."""
         count = floor(pi / self.theta_step) + 1
         return count - 1 if count > 1 and fabs(pi - (count - 1) * self.theta_step) < self.theta_step / 2 else count
 
@@ -38,13 +38,13 @@ class Grid:
 
     @property
     def pitch(self) -> int:
-        """Stride from one angle's row of votes to the next, in counters; rows begin at multiples of 16 bytes."""
+        """Distance between the rows of votes of two angles, in counters; rows begin at multiples of 16 bytes."""
         return ceil_div(self.rhos, 4) * 4
 
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Scratch of any content: uint32, int32 and uint64 arrays of the sizes that `scratch_sizes` returns."""
+    """Scratch arrays, uint32, int32 and uint64, with the sizes of `scratch_sizes`; their content does not matter."""
 
     points: Any
     votes: Any
@@ -52,13 +52,13 @@ class Scratch:
 
 
 def scratch_sizes(grid: Grid) -> tuple[int, int, int]:
-    """Sizes of `Scratch` in elements: points, votes (angles * pitch), and as many peaks as local maxima can exist."""
+    """Sizes of the `Scratch` arrays in elements: points, votes (angles * pitch), and the most possible local maxima."""
     bins = grid.angles * grid.pitch
     return grid.width * grid.height + 4, bins, bins // 2 + grid.rhos + 1
 
 
 def directions(grid: Grid) -> NDArray[np.float32]:
-    """(angles, 2) float32: cosine and sine divided by `rho_step`, rounded like OpenCV's tables."""
+    """Cosine and sine of each angle, divided by `rho_step` and rounded like OpenCV's tables, (angles, 2) float32."""
     table = np.empty((grid.angles, 2), np.float32)
     angle = np.float32(0.0)
     for row in table:

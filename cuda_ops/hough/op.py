@@ -19,8 +19,9 @@ from cuda_ops.runtime.registry import register
 class HoughLines:
     """Lines found by the Hough transform, most votes first.
 
-    `lines` (N, 3) float32: rho px, theta rad, votes, zeros after the last; `count` (2,) int32: number of lines, and 1
-    if weaker lines were left out; `segments` (N, 4, 4) int32: x0, y0, x1, y1 px, -1 if there is none.
+    * `lines` (N, 3) float32: rho px, theta rad, votes; zeros after the last line.
+    * `count` (2,) int32: number of lines, and 1 if weaker lines were left out, else 0.
+    * `segments` (N, 4, 4) int32: x0, y0, x1, y1 px of up to four segments of each line; -1 for missing ones.
     """
 
     lines: torch.Tensor
@@ -38,12 +39,13 @@ def hough_lines(
     gap_max_px: int = 0,
     has_segments: bool = True,
 ) -> HoughLines:
-    """Lines with more than `votes_min` non-zero pixels of `edges` (H, W) uint8: those of cv2.HoughLines, in its order.
+    """The lines of cv2.HoughLines, in its order: more than `votes_min` nonzero pixels of `edges` (H, W) uint8 each.
 
-    With `has_segments`, also the first four segments along each line that are at least `length_min_px` long, bridging
-    gaps of up to `gap_max_px`; a pixel belongs to each line that passes through it or beside it. (cv2.HoughLinesP draws
-    its points at random and removes the points of a found segment. This operator does neither, so that neighbouring
-    lines can share a segment.) Raises `CudaOpsError` for other shapes, dtypes or ranges.
+    With `has_segments`, it also returns the first four segments along each line that are at least `length_min_px` long;
+    gaps of up to `gap_max_px` are bridged. A pixel belongs to each line that passes through it or beside it.
+
+    In contrast, cv2.HoughLinesP draws points at random and removes the points of each segment that it finds; here,
+    neighbouring lines can share a segment. Raises `CudaOpsError` for other shapes, dtypes or ranges.
     """
     edges = check("hough_lines", "edges", edges, [torch.uint8], ["H", "W"])
     check_number("hough_lines", "the larger side of edges", max(edges.shape), 1, host.SIZE_MAX)

@@ -13,7 +13,7 @@ Int = NDArray[np.int32]
 
 
 def hough_lines(edges: NDArray[np.uint8], grid: Grid, votes_min: int, limit: int) -> tuple[Float, Int]:
-    """Lines (limit, 3) float32: rho, theta, votes, most votes first, zeros after the last; and (2,) count, 1 if cut."""
+    """(lines, count) as in `op.HoughLines`, with `limit` rows."""
     found = cv2.HoughLinesWithAccumulator(edges, grid.rho_step, grid.theta_step, votes_min)
     every = np.zeros((0, 3), np.float32) if found is None else np.asarray(found, np.float32).reshape(-1, 3)
     lines = np.zeros((limit, 3), np.float32)
@@ -25,7 +25,7 @@ def hough_lines(edges: NDArray[np.uint8], grid: Grid, votes_min: int, limit: int
 def segments_along(
     edges: NDArray[np.uint8], grid: Grid, lines: Float, count: int, length_min_px: float, gap_max_px: int
 ) -> Int:
-    """Segments (len(lines), 4, 4) int32 x0, y0, x1, y1 of the first `count` lines, -1 where there is none.
+    """Segments (len(lines), 4, 4) int32, x0, y0, x1, y1, of the first `count` lines; -1 for missing ones.
 
     A pixel belongs to a line that passes through it or through a pixel beside it; gaps of up to `gap_max_px` are
     bridged; the first four segments of at least `length_min_px` are kept.

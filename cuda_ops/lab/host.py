@@ -15,14 +15,14 @@ THREADS = 256
 
 @dataclass(frozen=True, slots=True)
 class LabRange:
-    """An inclusive range in OpenCV's 8-bit units: L 0..255 (2.55 times the standard's), a and b 128 for grey."""
+    """An inclusive range in OpenCV's 8-bit units: L is 0..255 (2.55 times CIE's), a and b are 128 for grey."""
 
     low: tuple[float, float, float]
     high: tuple[float, float, float]
 
 
 def linear_light() -> NDArray[np.float32]:
-    """(256,) float32: linear light 0..1 of each byte value, by sRGB's transfer curve (IEC 61966-2-1)."""
+    """Linear light 0..1 of each byte value by sRGB's transfer curve (IEC 61966-2-1), (256,) float32."""
     value = np.arange(256) / 255.0
     return np.where(value <= 0.04045, value / 12.92, ((value + 0.055) / 1.055) ** 2.4).astype(np.float32)
 

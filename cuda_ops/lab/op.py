@@ -17,8 +17,8 @@ from cuda_ops.runtime.registry import register
 def lab_mask(image: torch.Tensor, first: LabRange, second: LabRange) -> torch.Tensor:
     """Mask (H, W) uint8 of `image` (H, W, 3 or 4) uint8 BGR(A): 1 in the first Lab range, 2 in the second, 3 in both.
 
-    L, a and b are CIE's, scaled like OpenCV's for bytes but not rounded. OpenCV's own bytes come from coarse tables;
-    one in a hundred differs by up to 2.3. Raises `CudaOpsError` for another shape or dtype.
+    L, a and b are CIE's, scaled like OpenCV's bytes but not rounded. OpenCV's bytes come from coarse tables; one in a
+    hundred differs by up to 2.3. Raises `CudaOpsError` for another shape or dtype.
     """
     image = check("lab_mask", "image", image, [torch.uint8], ["H", "W", "3 or 4"])
     if image.shape[2] not in (3, 4):

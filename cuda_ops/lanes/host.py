@@ -59,9 +59,9 @@ YELLOW = HlsRange((12.0, 60.0, 60.0), (35.0, 230.0, 255.0))
 
 
 def scaled(wanted: HlsRange) -> tuple[float, ...]:
-    """A range in the kernel's units: hue start (-60 to 300) and span, deg; twice the lightness; saturation.
+    """A range in the kernel's units.
 
-    Lightness and saturation are each low, then high.
+    Start of the hue (-60 to 300) and its span, deg; twice the lightness, low and high; saturation, low and high.
     """
     (h0, l0, s0), (h1, l1, s1) = wanted.low, wanted.high
     start = 2.0 * h0 - (360.0 if h0 >= 150.0 else 0.0)
@@ -69,11 +69,10 @@ def scaled(wanted: HlsRange) -> tuple[float, ...]:
 
 
 def is_usual(first: HlsRange, second: HlsRange) -> bool:
-    """Whether the kernel's shorter form, which gives the same result, may be used for these ranges.
+    """Whether the kernel's shorter form gives the same result for these ranges.
 
-    The first range must take any hue and saturation, as white does. The second must need some saturation, contain
-    neither black nor white, and have hues in quarter steps that do not pass through 150, so that all its products are
-    exact.
+    The first range must include every hue and saturation, as for white. The second must exclude grey, black and white,
+    and have hues in quarter steps that do not pass through 150, so that all its products are exact.
     """
     any_hue, most = (0.0, 180.0), 255.0
     is_any = (first.low[0], first.high[0]) == any_hue and first.low[2] <= 0.0 and first.high[2] >= most
@@ -85,9 +84,9 @@ def is_usual(first: HlsRange, second: HlsRange) -> bool:
 
 
 def _ranges(first: HlsRange, second: HlsRange, in_usual_form: bool = False) -> list[Argument]:
-    """Kernel arguments of both ranges, with lightness, doubled to integers, as centre and half width.
+    """The kernel arguments of both ranges. Lightness, doubled to integers, is given as centre and half width.
 
-    In the usual form the second range's hue has centre and half width too.
+    In the usual form the hue of the second range is given as centre and half width too.
     """
     found = []
     for number, part in enumerate((first, second)):

@@ -14,11 +14,11 @@ Bytes = NDArray[np.uint8]
 _F = np.float32
 _Number = NDArray[np.floating[Any]] | np.floating[Any]
 WEIGHTS = 256
-"""Steps between two pixels to which bilinear interpolation is quantised."""
+"""Number of steps between two pixels in bilinear interpolation."""
 
 
 def quotients(bgr: Float) -> tuple[Float, Float, Float, Float, Float]:
-    """HLS of BGR 0..255 without division: hue * divisor, divisor, lightness, saturation * divisor, divisor.
+    """HLS of BGR 0..255 without division: (hue * divisor, divisor, lightness, saturation * divisor, divisor).
 
     Hue is -60 to 300 degrees; lightness and saturation are 0..255.
     """
@@ -60,10 +60,10 @@ def colour_mask(image: Bytes, first: HlsRange, second: HlsRange) -> Bytes:
 def ground_mask(
     image: Bytes, camera: GroundCamera, grid: GroundGrid, first: HlsRange, second: HlsRange
 ) -> tuple[Bytes, Bytes]:
-    """Colour mask (rows, columns) and view (rows, columns, 3) BGR, interpolated with weights in 1/256.
+    """(colour mask (rows, columns), view (rows, columns, 3) BGR), interpolated with weights in 1/256.
 
-    Both are 0 for cells that the camera does not see: behind it, or at a position (rounded down to 1/256 px) before the
-    first pixel or after the last.
+    Both are 0 for cells that the camera does not see: cells behind it, or at a position (rounded down to 1/256 px)
+    outside the picture.
     """
     px, py, seen = places(camera, grid)
     height, width = image.shape[:2]
@@ -83,7 +83,7 @@ def ground_mask(
 
 
 def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArray[np.bool_]]:
-    """Projection of the cells' centres: x and y in px, and whether in front of the camera; each (rows, columns)."""
+    """(x, y, whether in front of the camera) of the projection of each cell's centre, px; each (rows, columns)."""
     x = _fma(-(np.arange(grid.rows, dtype=np.float32)[:, None] + _F(0.5)), _F(grid.cell_m), _F(grid.x_far_m))
     y = _fma(-(np.arange(grid.columns, dtype=np.float32)[None, :] + _F(0.5)), _F(grid.cell_m), _F(grid.y_left_m))
     m = [_F(value) for value in camera.ground_to_camera]
@@ -103,7 +103,7 @@ def places(camera: GroundCamera, grid: GroundGrid) -> tuple[Float, Float, NDArra
 def _fma(a: _Number, b: _Number, c: _Number) -> Float:
     """Fused multiply-add a * b + c, rounded once to float32.
 
-    It is computed in float64, which is exact but for one case in 2^29, where the sum lies between two float64 numbers.
+    It is computed in float64. In one of 2^29 cases the sum lies between two float64 numbers and may be rounded twice.
     """
     return np.asarray(np.multiply(a, b, dtype=np.float64) + c, dtype=np.float32)
 

@@ -8,7 +8,7 @@ from cuda_ops.runtime.launcher import I32, Launcher, Ptr
 
 THREADS, EACH = 256, 8
 PIXELS_MAX = 1024
-"""Most pixels of a picture: a block keeps two pictures of `EACH` channels in shared memory."""
+"""Maximum number of pixels of a picture: a block keeps two pictures of `EACH` channels in shared memory."""
 
 
 def run(
@@ -23,7 +23,7 @@ def run(
 ) -> None:
     """Write `x` and `rounds` max pools to `out` (N, H, W, (rounds + 1) C), both float16; `size` is odd.
 
-    `shape` is (N, C, H, W); the pixels of `x` lie `pitch` elements apart; C and `pitch` are multiples of 8.
+    `shape` is (N, C, H, W); the pixels of `x` are `pitch` elements apart; C and `pitch` are multiples of 8.
     """
     images, channels, height, width = shape
     numbers = [I32(value) for value in (height, width, channels, size // 2, rounds)]

@@ -15,10 +15,10 @@ LAST = torch.channels_last
 
 
 def max_pools(x: torch.Tensor, size: int, rounds: int) -> torch.Tensor:
-    """Concatenation of `x` (N, C, H, W) float16 and `rounds` of torch's max_pool2d, each of the previous result.
+    """Concatenation of `x` (N, C, H, W) float16 and `rounds` max pools, each of the previous result.
 
-    Stride 1, half a window of padding; the result is (N, (rounds + 1) C, H, W), channels last. `size` is odd, 1 to 31.
-    Raises `CudaOpsError` for other shapes, dtypes or ranges.
+    A round is torch's max_pool2d with stride 1 and a padding of half a window; `size` is odd, 1 to 31. The result is
+    (N, (rounds + 1) C, H, W), channels last. Raises `CudaOpsError` for other shapes, dtypes or ranges.
     """
     if x.dtype != torch.float16 or x.dim() != 4:
         raise CudaOpsError(f"max_pools: x is {x.dtype} {tuple(x.shape)}, expected float16 (N, C, H, W)")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 def max_pools(x: NDArray[np.float16], size: int, rounds: int) -> NDArray[Any]:
     """Concatenation of `x` (N, C, H, W) and each round's maxima over `size` x `size` windows of the round before.
 
-    The part of a window outside the picture does not count.
+    The part of a window outside the picture is ignored.
     """
     radius, parts = size // 2, [x]
     for _ in range(rounds):

@@ -35,9 +35,9 @@ class Letterbox:
 
 
 def letterbox(width: int, height: int, out_width: int, out_height: int, corner: Sequence[int] = ()) -> Letterbox:
-    """The largest fit that keeps the aspect ratio, centred; an odd remaining pixel goes to the right or bottom.
+    """The largest fit with the same aspect ratio, centred; an odd remaining pixel is at the right or bottom.
 
-    With `corner` (height, width), the picture is scaled to that size instead, into the output's upper left corner.
+    With `corner` (height, width), the picture is scaled to this size, in the output's upper left corner.
     """
     if corner:
         return Letterbox(width, height, min(corner[1], out_width), min(corner[0], out_height), 0, 0)
@@ -62,9 +62,9 @@ def run(
     matrix: Sequence[float] = BT601,
     corner: Sequence[int] = (),
 ) -> None:
-    """Scale `pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8); more than `CAMERAS_MAX` need more launches.
+    """Scale `pictures` into `out`, (N, 3, H, W) or, packed, (N, H, W, 8), with up to `CAMERAS_MAX` pictures per launch.
 
-    With `corner`, values are rounded to bytes, like those of pictures that have that size.
+    With `corner`, values are rounded to bytes, as in a picture of this size.
     """
     height, width = (int(size) for size in (out.shape[1:3] if output == "packed" else out.shape[2:]))
     for start in range(0, len(pictures), CAMERAS_MAX):

@@ -29,10 +29,12 @@ def preprocess(
 ) -> torch.Tensor:
     """Letterbox N pictures, which may differ in size, to RGB in 0..1: (N, 3, height, width) of `dtype`.
 
-    `pictures`: (H, W, 4) uint8 BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) uint8 NV12 with even H and W (`matrix`: "bt601"
-    or "bt709"). Interpolation is bilinear with pixel centres at 0.5; the border is 114. With `corner` (height, width),
-    pictures are scaled to that size into the upper left corner and rounded to bytes. If `is_packed`, the result has 8
-    channels in float16, the last five zero, channels last. Raises `CudaOpsError` for other arguments.
+    * `pictures`: uint8, (H, W, 4) BGRA, (H, W, 3) BGR, or (H * 3 / 2, W) NV12 with even H and W.
+    * `matrix`: conversion of NV12, "bt601" or "bt709".
+    * `corner` (height, width): scale the pictures to this size in the upper left corner, and round them to bytes.
+    * `is_packed`: the result has 8 channels in float16, the last five zero, channels last.
+
+    Interpolation is bilinear with pixel centres at 0.5; the border is 114. Raises `CudaOpsError` for other arguments.
     """
     if not pictures:
         raise CudaOpsError("preprocess: pictures is empty, expected at least one")

@@ -23,7 +23,7 @@ def preprocess(
     matrix: Sequence[float] = BT601,
     corner: Sequence[int] = (),
 ) -> NDArray[Any]:
-    """(N, 3, height, width) of `dtype`: RGB in 0..1 on grey 114, letterboxed, or scaled to `corner` in the corner."""
+    """RGB in 0..1 on grey 114, letterboxed or scaled to `corner` at the top left, (N, 3, height, width) of `dtype`."""
     out = np.full((len(pictures), 3, height, width), BORDER, np.float32)
     for picture, target in zip(pictures, out, strict=True):
         box = letterbox(*size_of(picture, picture_format), width, height, corner)

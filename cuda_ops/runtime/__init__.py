@@ -1,1 +1,1 @@
-"""Compile a kernel's source (NVRTC), cache it on disk, load it and launch it."""
+"""Compiles the source of kernels (NVRTC), caches it on disk, and loads and launches the kernels."""

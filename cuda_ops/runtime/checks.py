@@ -17,9 +17,9 @@ def check(
     shape: Sequence[int | str],
     like: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """`tensor` made contiguous; raises `CudaOpsError` unless its dtype, shape and device are as required.
+    """`tensor`, made contiguous. Raises `CudaOpsError` if its dtype, shape or device is not allowed.
 
-    `shape` holds fixed sizes as integers, and free sizes (at least 1) as names. With `like`, both must be on one
+    `shape` holds fixed sizes as integers, and free sizes (at least 1) as names. With `like`, both must be on the same
     device.
     """
     if not isinstance(tensor, torch.Tensor):
@@ -41,12 +41,12 @@ def check(
 
 
 def aligned(tensor: torch.Tensor) -> torch.Tensor:
-    """The tensor, cloned unless it begins at a multiple of 16 bytes; a slice of another tensor may not."""
+    """The tensor, or a clone if it does not begin at a multiple of 16 bytes, as a slice of another tensor may not."""
     return tensor if tensor.data_ptr() % 16 == 0 else tensor.clone()
 
 
 def check_number(operator: str, name: str, value: float, least: float, most: float) -> float:
-    """`value`; raises `CudaOpsError` unless it is in [least, most]."""
+    """`value`. Raises `CudaOpsError` if it is not in [least, most]."""
     if not least <= value <= most:
         raise CudaOpsError(f"{operator}: {name} is {value}, allowed is {least} to {most}")
     return value

@@ -24,9 +24,11 @@ _KERNEL_NAME = re.compile(r'extern\s+"C"\s+__global__\s+void\s+(?:__launch_bound
 class KernelSource:
     """A file of kernels with its compiler options, which are part of the cache key.
 
-    `name` is an operator's folder, which holds kernel.cu, or the path of another .cu file below the package, without
-    its ending. The options are preprocessor definitions, contraction to fused multiply-add, and the instances of
-    template kernels to be compiled, as C++ names ("softmax_warp<float, 4, 8, 4>").
+    * `name`: folder of an operator, which holds kernel.cu; or the path of another .cu file in the package, without
+      ".cu".
+    * `definitions`: preprocessor definitions.
+    * `fused_multiply_add`: whether the compiler may contract a * b + c to a fused multiply-add.
+    * `instances`: instances of template kernels to compile, as C++ names ("softmax_warp<float, 4, 8, 4>").
     """
 
     name: str
@@ -40,7 +42,7 @@ class KernelSource:
         return folder / "kernel.cu" if folder.is_dir() else folder.with_suffix(".cu")
 
     def text(self) -> str:
-        """The source with the package's own headers inlined, each once, so that the cache key covers all of it."""
+        """The source with the package's own headers inlined, so that the cache key covers them."""
         return _with_includes(self.path, set())
 
     def kernels(self) -> tuple[str, ...]:
@@ -51,10 +53,9 @@ class KernelSource:
 def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | None = None) -> bytes:
     """Machine code (cubin) of `source` for `architecture` ("sm_90a"), from the cache or compiled.
 
-    With an instance, the instance's name in the machine code and a zero byte stand before it (`compile_instance`).
-
-    Raises `CompilerMissingError` with the reason if NVRTC is not usable, and `CudaOpsError` with NVRTC's log if the
-    source does not compile.
+    If `source` has an instance, the machine code is preceded by the instance's name in it and a zero byte
+    (`compile_instance`). Raises `CompilerMissingError` with the reason if NVRTC cannot be used, and `CudaOpsError` with
+    NVRTC's log if the source does not compile.
     """
     text = source.text()
     toolkit = toolkit_version()
@@ -66,7 +67,7 @@ def compile_cubin(source: KernelSource, architecture: str, cache_folder: Path | 
 def compile_instance(
     source: KernelSource, instance: str, architecture: str, cache_folder: Path | None = None
 ) -> tuple[bytes, str]:
-    """Machine code of one template kernel of `source`, and the kernel's name in it; errors as of `compile_cubin`."""
+    """(machine code of one template kernel of `source`, the kernel's name in it). Raises as `compile_cubin` does."""
     cubin = compile_cubin(replace(source, instances=(instance,)), architecture, cache_folder)
     name, _, code = cubin.partition(b"\0")
     return code, name.decode()
@@ -74,7 +75,7 @@ def compile_instance(
 
 @cache
 def toolkit_version() -> str:
-    """The versions of NVRTC and cuda.core; raises `CompilerMissingError` if one of them cannot be used."""
+    """The versions of NVRTC and cuda.core. Raises `CompilerMissingError` if one of them cannot be used."""
     try:
         from cuda.bindings import nvrtc
         from cuda.core import Program  # noqa: F401 - imported to check that it can be

@@ -1,8 +1,8 @@
-"""Control words: counters on a GPU that kernels find zero and leave zero, except the first, the grid barrier's.
+"""Control words: counters on a GPU that are zero before and after each kernel, except the first (the grid barrier's).
 
-There is one set per stream, and one for each launch captured in a graph, so that a graph may be replayed beside any
-other work. A captured launch's set is lent to its graph: the driver says when the graph and all that was made from it
-are destroyed (a user object of CUDA), and then the set is lent again.
+There is one set for each stream, and one for each launch that is captured in a graph, so that a graph may be replayed
+in parallel with any other work. The set of a captured launch is lent to its graph. The driver signals when the graph
+and all its copies are destroyed (by a user object of CUDA); then the set is lent again.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ import torch
 from cuda_ops.errors import CudaOpsError
 
 CONTROL_WORDS = 128
-"""uint32 words of one set."""
+"""Number of uint32 words in a set."""
 SLAB_SETS = 1024
-"""Sets that are allocated at once."""
+"""Number of sets that are allocated at once."""
 SEMAPHORE_BYTES = 64
-"""At least sizeof(sem_t)."""
+"""Bytes for a semaphore, at least sizeof(sem_t)."""
 RELAXED = 2
 """CU_STREAM_CAPTURE_MODE_RELAXED."""
 MOVE = 1
-"""CU_GRAPH_USER_OBJECT_MOVE: the graph takes over our reference."""
+"""CU_GRAPH_USER_OBJECT_MOVE: our reference passes to the graph."""
 NO_DESTRUCTOR_SYNC = 1
-"""CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, the only flag of a user object, which is mandatory."""
+"""CU_USER_OBJECT_NO_DESTRUCTOR_SYNC, the mandatory and only flag of a user object."""
 
 
 class Notice:
-    """Says, to any thread, that something has happened: a semaphore of the C library.
+    """An event that the driver signals: a semaphore of the C library, on which the driver calls `sem_post`.
 
-    The driver calls `sem_post` itself. A Python function would need the interpreter's lock, which the thread that
-    destroys a graph may hold. The memory is never freed, since the driver may call when the interpreter ends.
+    A Python callback would need the interpreter's lock, which the thread that destroys a graph may hold. The memory is
+    never freed, because the driver may signal when the interpreter ends.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Notice:
         library.sem_init(self.address, 0, 0)
 
     def has_come(self) -> bool:
-        """Whether it has happened since the last time that this was true."""
+        """Whether the event has been signalled since the last call that returned True."""
         return bool(_c_library().sem_trywait(self.address) == 0)
 
 
@@ -62,14 +62,14 @@ def _c_library() -> ctypes.CDLL:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ControlSet:
-    """One set of words, and the notice that the graph which had it is gone."""
+    """One set of words, and the event that its graph has been destroyed."""
 
     words: torch.Tensor
     is_back: Notice
 
 
 class Pool:
-    """Lends sets; `allocate` makes a slab of zeros for `SLAB_SETS` more."""
+    """A pool of sets; `allocate` makes zeroed memory for `SLAB_SETS` more sets."""
 
     def __init__(self, allocate: Callable[[], torch.Tensor]) -> None:
         self._allocate = allocate
@@ -77,7 +77,7 @@ class Pool:
         self._lent: list[ControlSet] = []
 
     def take(self) -> ControlSet:
-        """A set that nobody has. Sets that are back are looked for only when no other is free."""
+        """A free set, to keep. Returned sets are searched only if no other set is free."""
         if not self._free:
             still_lent: list[ControlSet] = []
             for one in self._lent:
@@ -88,7 +88,7 @@ class Pool:
         return self._free.pop()
 
     def lend(self) -> ControlSet:
-        """The same, until its notice comes."""
+        """A free set, to use until its event is signalled."""
         one = self.take()
         self._lent.append(one)
         return one
@@ -106,7 +106,7 @@ class Control:
             self._side = torch.cuda.Stream(device)
 
     def get(self) -> torch.Tensor:
-        """The set of the current stream, or of the launch that is captured next."""
+        """The set of the current stream, or of the next captured launch."""
         handle = torch._C._cuda_getCurrentRawStream(self._device)
         if torch.cuda.is_current_stream_capturing():
             with self._lock:
@@ -120,7 +120,7 @@ class Control:
         return found
 
     def _slab(self) -> torch.Tensor:
-        """Zeros on a stream that captures nothing, so that the memory belongs to no graph."""
+        """Zeroed memory, allocated on a stream that is not capturing, so that it does not belong to a graph."""
         with _anything_while_capturing(), torch.cuda.device(self._device), torch.cuda.stream(self._side):
             slab = torch.zeros((SLAB_SETS, CONTROL_WORDS), dtype=torch.int32, device=f"cuda:{self._device}")
             self._side.synchronize()
@@ -145,7 +145,7 @@ def _checked(what: str, error: int) -> None:
 
 @contextmanager
 def _anything_while_capturing() -> Iterator[None]:
-    """Let this thread allocate memory although a stream captures a graph."""
+    """Context in which this thread may allocate memory while a stream captures a graph."""
     mode = ctypes.c_int(RELAXED)
     _checked("cuThreadExchangeStreamCaptureMode", _driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)))
     try:
@@ -155,7 +155,7 @@ def _anything_while_capturing() -> Iterator[None]:
 
 
 def _give_to_graph(stream: int, notice: Notice) -> None:
-    """Let `notice` come when the graph that `stream` captures, and all that is made from it, are destroyed."""
+    """Signal `notice` when the graph that `stream` is capturing, and all its copies, are destroyed."""
     driver = _driver()
     graph, one, status = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_int()
     nothing: Any = None

@@ -18,14 +18,14 @@ from cuda_ops.runtime.prepared import PreparedLaunch
 
 LOG = logging.getLogger(__name__)
 DRIVER_MIN = 13000
-"""Oldest CUDA version of the driver: 13.0."""
+"""Minimum CUDA version of the driver: 13.0."""
 SHARED_UNASKED = 40 << 10
-"""Dynamic shared memory, bytes, up to which no request is needed: 48 kB per block less the kernels' static arrays."""
+"""Dynamic shared memory that needs no request to the driver, bytes: 48 kB per block minus the static arrays."""
 
 
 @cache
 def why_no_gpu() -> str | None:
-    """One line that says why the kernels cannot run on this machine, `None` if they can; logged once."""
+    """One line that says why the kernels cannot run on this machine, or None if they can; the reason is logged once."""
     reason = _reason()
     if reason is not None:
         LOG.warning("no CUDA kernels, everything runs on the CPU path: %s", reason)
@@ -50,7 +50,7 @@ def _reason() -> str | None:
 
 
 def architecture_of(device: int) -> str:
-    """NVRTC's architecture name of torch's CUDA device `device`; "sm_90a" on Hopper, for its own instructions."""
+    """NVRTC's architecture name for torch's CUDA device `device`; on Hopper "sm_90a", for its own instructions."""
     major, minor = torch.cuda.get_device_capability(device)
     return f"sm_{major}{minor}" + ("a" if (major, minor) == (9, 0) else "")
 
@@ -129,7 +129,7 @@ class GpuLauncher:
         shared_bytes: int = 0,
         cluster: int = 1,
     ) -> PreparedLaunch:
-        """A launch of `kernel` that takes addresses for the arguments at `slots`, and keeps the others."""
+        """A prepared launch of `kernel`; a call passes addresses for the arguments at `slots`, the others are fixed."""
         if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
             self._ask_for_shared(kernel, shared_bytes)
         values = [_c_value(argument) for argument in arguments]
@@ -140,7 +140,7 @@ class GpuLauncher:
         return control(self._device).get()
 
     def control_address(self) -> int:
-        """Where the control words of the current stream, or of the launch that is captured next, lie."""
+        """The address of the control words of the current stream, or of the next captured launch."""
         return int(control(self._device).get().data_ptr())
 
     def _ask_for_shared(self, kernel: str, shared_bytes: int) -> None:
@@ -173,7 +173,7 @@ class GpuLauncher:
 
 @cache
 def launcher(name: str, device: int, fused_multiply_add: bool = False) -> GpuLauncher:
-    """The launcher of the kernels in `KernelSource(name)`; raises `CudaOpsError` if they cannot run on this machine."""
+    """The launcher of the kernels in `KernelSource(name)`. Raises `CudaOpsError` if they cannot run on this machine."""
     reason = why_no_gpu()
     if reason is not None:
         raise CudaOpsError(f"{name}: {reason}; {INSTALL_HINT}")
@@ -185,7 +185,7 @@ def _config(grid: Dim3, block: int, shared_bytes: int, cooperative: bool, early:
     from cuda.core import LaunchConfig
 
     return LaunchConfig(
-        grid=(grid[0] // cluster, *grid[1:]),  # cuda.core counts clusters
+        grid=(grid[0] // cluster, *grid[1:]),  # in cuda.core the grid is counted in clusters
         cluster=cluster if cluster > 1 else None,
         block=block,
         shmem_size=shared_bytes,

@@ -1,4 +1,4 @@
-"""The interface through which host code launches kernels: implemented for a GPU, and for the tests' CPU shim."""
+"""The interface through which host code launches kernels; implemented for a GPU and for the CPU shim of the tests."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class Ptr:
 class TensorMap:
     """A matrix for the copy engine (TMA, sm_90), which copies boxes of it from or to shared memory.
 
-    The kernel takes it as `const __grid_constant__ av_tensor_map`. The matrix begins at a multiple of 16 bytes, and so
-    does each of its rows; a row of a box has `SWIZZLE_BYTES` or less. In shared memory the packs of 16 bytes of each
-    row are swizzled: in row r, pack p lies at p ^ (r % 8).
+    The kernel's parameter is a `const __grid_constant__ av_tensor_map`. The matrix and each of its rows begin at
+    multiples of 16 bytes; a row of a box has at most `SWIZZLE_BYTES`. In shared memory the packs of 16 bytes in each
+    row are swizzled: in row r, pack p is at p ^ (r % 8).
     """
 
     array: Any
@@ -53,7 +53,7 @@ class TensorMap:
     box_rows: int
     box_columns: int
     more: tuple[tuple[int, int], ...] = ()
-    """Of an array with further dimensions, outside the rows, their sizes and the box's, from the third one on."""
+    """(size, size of a box) of each further dimension of the array, from the third one on."""
 
 
 SWIZZLE_BYTES = 128
@@ -78,24 +78,25 @@ class Launcher(Protocol):
         """Start `kernel`; returns before it has run.
 
         `kernel` is the name of an `extern "C"` kernel, or a template with its arguments ("softmax_warp<float, 4>").
-        `cluster` blocks that follow one another along x run at once and share their memory (sm_90 and later).
+        `cluster` consecutive blocks along x run at the same time and can access each other's shared memory (sm_90 and
+        later).
 
         With `early`, its blocks may begin while the kernel before it still runs (programmatic dependent launch). Such a
         kernel must call `av_wait_for_earlier` before it reads or writes memory that earlier kernels use.
         """
 
     def resident_blocks(self, kernel: str, block: int, shared_bytes: int = 0, cluster: int = 1) -> int:
-        """Number of blocks that the device runs at once, which is the largest grid of a cooperative launch.
+        """Number of blocks that the device runs at the same time: the largest grid of a cooperative launch.
 
-        The blocks of a cluster share a group of processors (a GPC), and what a group has left over stays idle: an H100
-        runs 132 blocks of a whole processor, but at most 128 of them in clusters of 4.
+        The blocks of a cluster run in one group of processors (GPC), so some processors may stay idle: an H100 runs 132
+        blocks that each need a whole processor, but at most 128 of them in clusters of 4.
         """
 
     def control_words(self) -> Any:
-        """128 uint32 that belong to the stream, or to the captured launch.
+        """The 128 uint32 control words of the stream, or of the captured launch.
 
-        The first is the grid barrier's word, whose top bit may be 0 or 1 between launches. The others are counters, 0
-        between launches.
+        The first is the word of the grid barrier; its top bit may be 0 or 1 between launches. The others are counters,
+        which are 0 between launches.
         """
 
 

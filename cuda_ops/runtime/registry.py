@@ -1,6 +1,6 @@
 """Registers torch operators: schema, GPU and CPU implementations, and the output shapes (`register_fake`).
 
-Uses `torch.library.Library` rather than `custom_op`, because a call costs a tenth.
+It uses `torch.library.Library` instead of `custom_op`, because a call takes a tenth of the time.
 """
 
 from __future__ import annotations
@@ -26,9 +26,13 @@ def register(
 ) -> Callable[..., Any]:
     """Define the operator `schema` ("name(Tensor x) -> Tensor") and return it, ready to be called.
 
-    `cpu` also serves GPU tensors on machines where kernels cannot run: the tensors are copied to the host and back.
-    `backward(ctx, *gradients)` gives the gradients of the arguments; `keep(ctx, inputs, output)` keeps what it needs,
-    called by these names (`torch.library.register_autograd`). Without them the operator has no derivative.
+    * `cpu`: also used for GPU tensors on machines where kernels cannot run; the tensors are copied to the host and
+      back.
+    * `backward(ctx, *gradients)`: returns the gradients of the arguments.
+    * `keep(ctx, inputs, output)`: saves the values that `backward` needs; called by keyword
+      (`torch.library.register_autograd`).
+
+    Without the last two the operator has no derivative.
     """
     name = schema.split("(", 1)[0]
     _LIBRARY.define(schema)

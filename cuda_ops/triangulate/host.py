@@ -11,7 +11,7 @@ from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, ceil_di
 def run(
     launcher: Launcher, rays: Any, seen: Any, state: Any, used: Any, variance: float, pose: Sequence[float]
 ) -> None:
-    """Update `state` (N, 2) float32 in place; `pose`: row-major rotation, then translation, from anchor to camera."""
+    """Update `state` (N, 2) float32 in place; `pose`, anchor to camera, is a row-major rotation, then a translation."""
     count = int(rays.shape[0])
     arguments: list[Argument] = [
         Ptr(rays),

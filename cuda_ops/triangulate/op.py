@@ -18,12 +18,17 @@ def update_depths(
     translation: torch.Tensor,
     sigma: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Update inverse depths by one more view: new state (N, 2) float32, mean (1/m) and variance, and (N,) uint8 used.
+    """Update inverse depths by one more view; returns (new state (N, 2) float32, used (N,) uint8).
 
-    `rays` (N, 2) float32 are x/z, y/z in the anchor's camera; `seen` are the same in the new camera, whose pose is
-    `rotation` (3, 3) and `translation` (3,), CPU tensors, anchor to camera. `state` (N, 2) is the state before, `sigma`
-    the standard deviation of `seen`. A point outside the 99 % gate around its prediction, or behind the camera, keeps
-    its state, and `used` is 0. Raises `CudaOpsError` for other shapes or dtypes.
+    A state is the mean, 1/m, and the variance of an inverse depth. A point outside the 99 % gate around its prediction,
+    or behind the camera, keeps its state, and its `used` is 0.
+
+    * `rays` (N, 2) float32: x/z, y/z of each point in the anchor's camera; `seen`: the same in the new camera.
+    * `state` (N, 2) float32: the states before.
+    * `rotation` (3, 3), `translation` (3,): from the anchor's to the new camera's frame, CPU tensors.
+    * `sigma`: standard deviation of `seen`.
+
+    Raises `CudaOpsError` for other shapes or dtypes.
     """
     rays = check("update_depths", "rays", rays, [torch.float32], ["N", 2])
     seen = check("update_depths", "seen", seen, [torch.float32], [rays.shape[0], 2], rays)

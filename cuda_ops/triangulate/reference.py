@@ -14,7 +14,7 @@ GATE = np.float32(9.2103404)
 def update_depths(
     rays: Float, seen: Float, state: Float, variance: float, pose: Sequence[float]
 ) -> tuple[Float, NDArray[np.uint8]]:
-    """New state (N, 2), inverse depth and variance, and (N,) uint8, 1 if the view was used; see `op.update_depths`."""
+    """(new state (N, 2): inverse depth and variance, used (N,) uint8: 1 if it was updated); see `op.update_depths`."""
     r0, r1, r2, r3, r4, r5, r6, r7, r8, t0, t1, t2 = (np.float32(value) for value in pose)
     noise = np.float32(variance)
     u, v, rho, spread = rays[:, 0], rays[:, 1], state[:, 0], state[:, 1]
