@@ -1,12 +1,14 @@
-// The epilogue of a convolution in one pass, in half precision: x plus its channel's bias, then SiLU, x / (1 + e^-x),
-// then plus a residual if there is one.
+// The operations after a convolution in one pass, in half precision: add the channel's bias, apply SiLU, x / (1 +
+// e^-x), and add a residual if there is one.
 //
-// torch takes two kernels and rounds the sum between them to half; here it stays in float32. A network of a hundred
-// small convolutions is a chain of short kernels, so that one kernel less saves more time than the bytes that it moves.
-// Exponential and quotient are the GPU's fast ones, with an error of 2 ulp of float32: half keeps 11 of its 24 bits. A
-// thread takes 8 elements (16 bytes). In a channels-last picture they are 8 channels of a pixel: `inner`, the distance
-// of two channels, is 1, and one load brings their biases. In a channels-first picture each element looks up its own.
-// Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
+// torch uses two kernels and rounds the sum between them to half precision; here it stays in float32. A network of a
+// hundred small convolutions is a chain of short kernels, so one kernel less saves more time than the bytes that it
+// moves. Exponential and quotient are the GPU's fast ones, with an error of 2 ulp of float32; half precision keeps 11
+// of its 24 bits.
+//
+// A thread computes 8 elements (16 bytes). In a channels-last picture these are 8 channels of a pixel, whose biases are
+// one load; `inner`, the distance of two channels, is 1. In a channels-first picture the bias of each element is read
+// separately. Earlier versions and their times: docs/cuda.md, "Versions of the kernels".
 #include "av_cuda.cuh"
 
 constexpr int EACH = 8;

@@ -1,8 +1,7 @@
 // Depthwise 3x3 convolution, stride 1, with bias and SiLU, in half precision, channels last.
 //
-// A thread computes 8 channels (16 bytes) of a pixel: nine loads of the picture in flight together, and nine loads of
-// its channels' weights; the neighbours' loads hit the L1 cache. The time is bounded by the beginning and end of a
-// kernel.
+// A thread computes 8 channels (16 bytes) of a pixel, with nine loads of the picture and nine of the weights in flight
+// together; the loads of neighbouring pixels hit the L1 cache. Most of the time is the start and end of the kernel.
 #include "av_cuda.cuh"
 
 constexpr int EACH = 8, TAPS = 9;

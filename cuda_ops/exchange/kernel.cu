@@ -1,8 +1,7 @@
 // Copies a frame's small inputs and results between a GPU and pinned host memory, all by one kernel.
 //
-// Copy nodes in the frame's graph would run on another engine than its kernels: the GPU would switch between the
-// engines for each copy, and the driver would have more to submit. A kernel reads and writes pinned host memory at its
-// own address.
+// Copy nodes in the frame's graph would run on the copy engine: the GPU would switch between engines for each copy, and
+// the driver would submit more work. A kernel can access pinned host memory directly.
 //
 // Bytes moved: one read and one write per byte, over the bus.
 #include "av_cuda.cuh"

@@ -1,4 +1,4 @@
-// Copies from global to shared memory that need no register and that a thread does not wait for (cp.async, sm_80).
+// Asynchronous copies from global to shared memory that bypass the registers (cp.async, sm_80).
 #pragma once
 #include "av_vector.cuh"
 

@@ -1,8 +1,8 @@
-// A reduction over the grid in one launch: each block leaves a partial result, and the block that comes last joins them.
+// A reduction over the grid in one launch: each block writes a partial result, and the last block to finish joins them.
 //
-// Thread 0 writes the partial result, then adds 1 to the counter with release and acquire: the block that finds all others
-// counted sees their results. Which block that is varies from run to run, but the order in which it joins does not. It sets
-// the counter to zero again, which the next launch on this stream finds.
+// Thread 0 of a block writes the partial result, then adds 1 to a counter with release and acquire. The block that
+// finds all others counted sees their results. It varies from run to run which block is last, but it joins the results
+// always in the same order. It resets the counter to zero for the next launch on this stream.
 #pragma once
 #include "av_reduction.cuh"
 #include "av_vector.cuh"

@@ -1,6 +1,6 @@
-// What LayerNorm and RMSNorm share: the last step, (x - mean) * scale * weight + bias, for a part of a row.
+// The last step of LayerNorm and RMSNorm for a part of a row: (x - mean) * scale * weight + bias.
 //
-// RMSNorm is LayerNorm with a mean of zero and without a bias. `weight` and `bias` may be null: then they are 1 and 0.
+// RMSNorm is LayerNorm with a mean of zero and without a bias. A null pointer for `weight` or `bias` means 1 or 0.
 #pragma once
 #include "av_packs.cuh"
 

@@ -1,4 +1,5 @@
-// What the versions of the norms' gradients share. n = (x - mean) * scale, h = gradient * weight (v1_two_kernels.cu).
+// Common parts of the versions of the norms' gradients, with n = (x - mean) * scale and h = gradient * weight
+// (formulas: v1_two_kernels.cu).
 #pragma once
 #include "av_packs.cuh"
 #include "av_reduce.cuh"

@@ -1,4 +1,4 @@
-// What the versions of residual and norm in one share: the sum in registers and in memory.
+// Common parts of the versions of x + residual and its norm: the sum, in registers and in memory.
 #pragma once
 #include "av_norm_softmax.cuh"
 

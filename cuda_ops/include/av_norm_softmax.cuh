@@ -1,4 +1,4 @@
-// What the versions of LayerNorm and softmax in one share: the normalized row, from which a softmax is taken.
+// Common parts of the versions of softmax of LayerNorm: the normalized row, which is the input of the softmax.
 #pragma once
 #include "av_norm.cuh"
 #include "av_row.cuh"

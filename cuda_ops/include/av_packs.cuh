@@ -1,5 +1,5 @@
-// A part of a row in the registers of a group of THREADS threads, as the words that were loaded: half precision takes half
-// the registers of av_row_part, and each use converts again. The layout is that of av_row_part.
+// A part of a row in the registers of a group of THREADS threads, kept as the words that were loaded. Half precision
+// takes half the registers of av_row_part, but each use converts the elements again. The layout is that of av_row_part.
 #pragma once
 #include "av_vector.cuh"
 

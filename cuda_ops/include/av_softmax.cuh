@@ -1,7 +1,7 @@
 // The running state of a softmax: the greatest element so far, and the sum of e^(x - greatest).
 //
-// Two states of disjoint parts of a row give that of the whole (Milakov and Gimelshein, 2018, "Online normalizer
-// calculation for softmax"). While all elements are -inf, the sum is 0, since e^(-inf - -inf) would be NaN.
+// The states of two disjoint parts of a row can be joined (Milakov and Gimelshein, 2018, "Online normalizer calculation
+// for softmax"). While all elements are -inf, the sum is 0, because e^(-inf - -inf) would be NaN.
 #pragma once
 #include "av_reduce.cuh"
 

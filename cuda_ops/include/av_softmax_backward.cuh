@@ -1,5 +1,5 @@
-// What the versions of softmax's gradient share: the sum of gradient * y, and y * (gradient - sum); of log-softmax's: the
-// sum of the gradient, and gradient - e^y * sum.
+// Common parts of the versions of softmax's gradient: the sum of gradient * y, and the result y * (gradient - sum). For
+// log-softmax: the sum of the gradient, and the result gradient - e^y * sum.
 #pragma once
 #include "av_packs.cuh"
 #include "av_reduce.cuh"

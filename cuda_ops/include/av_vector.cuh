@@ -1,8 +1,8 @@
 // Elements of the operator library (float32, float16, bfloat16), and packs of them: up to 16 bytes that one instruction
 // loads or stores. Arithmetic is in float32; a result is rounded once, when it is packed.
 //
-// The host chooses LANES so that every pack of a problem is aligned and full (`lanes_for` in ladder.py), hence no kernel
-// needs a second path for misaligned addresses: LANES is then smaller.
+// The host chooses LANES, the elements of a pack, so that every pack of a problem is aligned and full (`lanes_for` in
+// ladder.py); for misaligned addresses LANES is smaller. So no kernel needs a second code path for them.
 #pragma once
 #include "av_cuda.cuh"
 

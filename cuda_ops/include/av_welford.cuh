@@ -1,5 +1,5 @@
-// Count, mean and sum of squared distances to the mean of a set of numbers, and the same of the union of two sets:
-// Welford, 1962; Chan, Golub and LeVeque, 1979.
+// Count, mean and sum of squared distances to the mean of a set of numbers (Welford, 1962), and how those of two sets
+// are joined (Chan, Golub and LeVeque, 1979).
 #pragma once
 #include "av_cuda.cuh"
 

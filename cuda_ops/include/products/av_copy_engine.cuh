@@ -1,7 +1,8 @@
-// The copy engine of sm_90 (TMA), and the barriers in shared memory by which its copies, and warps, are waited for.
+// The copy engine of sm_90 (TMA), and barriers in shared memory that wait for its copies and for warps.
 //
-// A barrier's phase ends when all its arrivals have come, and all bytes that were announced. Phases are numbered by their
-// parity: a wait for parity p returns once the phase with that parity has ended, and at once for p = 1 before the first.
+// A phase of a barrier ends when all expected arrivals and all announced bytes have come. Phases are numbered by their
+// parity: a wait for parity p returns when the phase with this parity has ended. Before the first phase, a wait for p =
+// 1 returns at once.
 #pragma once
 #include "av_cuda.cuh"
 

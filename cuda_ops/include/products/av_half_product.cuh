@@ -1,7 +1,8 @@
-// What the versions of the half-precision product share: how matrices lie in memory, the bias, the order of tiles.
+// Common parts of the versions of the half-precision product: layout of the matrices in memory, bias, order of tiles.
 //
-// out = a b + bias: `a` has rows x depth elements, `b` depth x columns. A "wide" matrix lies with the neighbours of its rows
-// or columns side by side (b as it is, a transposed); a "deep" one with the neighbours of its depth side by side.
+// out = a b + bias, where `a` has rows x depth elements and `b` depth x columns. There are two layouts of a matrix in
+// memory. "Wide": neighbours in the direction of rows or columns are adjacent (a normal `b`, a transposed `a`). "Deep":
+// neighbours along the depth are adjacent (a normal `a`, a transposed `b`).
 #pragma once
 #include "av_vector.cuh"
 

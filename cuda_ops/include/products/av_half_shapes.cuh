@@ -1,8 +1,8 @@
-// Products by warpgroups in tiles of many shapes: 64 rows for each of GROUPS warpgroups, and COLUMNS columns, a multiple of 16. So
-// a product gets tiles of which almost as many fill the last round of blocks as the others.
+// Products by warpgroups in tiles of many shapes: 64 rows for each of GROUPS warpgroups, and COLUMNS columns, a
+// multiple of 16. The host chooses a shape whose number of tiles fills the last round of blocks well.
 //
-// The depth of a tile may be shared by `parts` blocks. Each leaves its sums in memory, and the one that comes last adds them up, in
-// the order of the parts: nobody waits for another, and the bits of the result are the same in every run.
+// The depth of a tile may be shared by `parts` blocks. Each block writes its sums to memory, and the last one to finish
+// adds them up in the order of the parts. So no block waits for another, and the result is bit-equal in every run.
 #pragma once
 #include "av_half_warpgroups.cuh"
 

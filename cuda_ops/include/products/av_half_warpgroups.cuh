@@ -1,7 +1,9 @@
-// Products by warpgroups: the copy engine brings boxes of 8 KiB, 64 rows or columns of a matrix by 128 bytes of the depth.
+// Products by warpgroups. The copy engine loads boxes of 8 KiB: 64 rows or columns of a matrix by 128 bytes of the
+// depth.
 //
-// A stage is one step of the depth, as long as a box: two boxes of a tile of `a`, one for each warpgroup, and COLUMNS / 64 of
-// `b`. The elements are of half precision; or float32, read as TF32, or of 8 bits, where both matrices lie deep.
+// A stage is one step of the depth, as long as a box: two boxes of a tile of `a`, one for each warpgroup, and COLUMNS /
+// 64 boxes of `b`. Elements are half precision. They may also be float32, read as TF32, or 8 bits, if both matrices
+// have the deep layout (av_half_product.cuh).
 #pragma once
 #include "av_half_product.cuh"
 #include "av_warpgroup.cuh"

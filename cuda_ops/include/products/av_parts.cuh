@@ -1,5 +1,6 @@
-// What the versions of the product of float32 matrices in parts share: each number is the sum of three of bfloat16, and six of
-// the nine products of such parts are added up, the small ones first. The other three are less than 2^-24 of the product.
+// Common parts of the versions of the float32 product by parts: each number is the sum of three bfloat16 numbers. Six
+// of the nine products of such parts are added up, the small ones first; the other three are below 2^-24 of the
+// product.
 #pragma once
 #include "av_half_warpgroups.cuh"
 

@@ -1,6 +1,6 @@
-// What the versions of the products of 8-bit matrices share: scales, which make the sums numbers again, and how they are stored.
+// Common parts of the versions of the products of 8-bit matrices: the scales of the result, and how it is stored.
 //
-// out = scale_a scale_b of_rows[row] of_columns[column] (a b), rounded to bfloat16; a scale whose address is 0 is 1.
+// out = scale_a scale_b of_rows[row] of_columns[column] (a b), rounded to bfloat16; a scale with a null pointer is 1.
 #pragma once
 #include "av_half_warpgroups.cuh"
 

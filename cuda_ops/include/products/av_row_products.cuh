@@ -1,8 +1,9 @@
-// Products of half-precision matrices whose whole rows are normalized before they are stored.
+// Products of half-precision matrices whose whole rows are normalized (softmax or LayerNorm) before they are stored.
 //
-// A cluster computes 64 rows, each of its blocks 2 COLUMNS columns of them, each of two warpgroups COLUMNS. All sums of the rows
-// are in the cluster's registers: each warpgroup makes a statistic of its part of a row, of two numbers, and writes it to the
-// shared memory of all blocks, where each reads those of all parts, always in the same order.
+// A cluster computes 64 rows: each of its blocks 2 COLUMNS columns, and each of the block's two warpgroups COLUMNS. So
+// the registers of a cluster hold all sums of the rows. Each warpgroup computes a statistic of two numbers of its part
+// of each row and writes it to the shared memory of all blocks. There each block joins the statistics of all parts,
+// always in the same order.
 #pragma once
 #include "av_half_warpgroups.cuh"
 

@@ -1,5 +1,5 @@
-// Products of small matrices on the tensor cores of which the first one is 2:4 sparse (mma.sp, from sm_80 on). The CPU version
-// exchanges registers between the lanes of a warp.
+// Products of small matrices on the tensor cores with a 2:4 sparse first factor (mma.sp, from sm_80 on). The CPU
+// version exchanges registers between the lanes of a warp.
 #pragma once
 #include "av_matrix.cuh"
 #include "av_sparse_pattern.cuh"

@@ -1,12 +1,14 @@
-// Matrices in which each four neighbours of a row have at most two numbers other than zero ("2:4"): where their pattern lies.
+// Layout of 2:4 sparse matrices in memory: at most two of every four neighbours in a row are nonzero.
 //
-// Two values of each four lie in memory, in rows of (depth rounded up to 16) / 2. The pattern says where each belongs, by two
-// bits: bits 0 and 1 of a group's four are the place of its first value, bits 2 and 3 that of its second one, which is greater.
-// The tensor cores take the pattern from registers. For a step of 64 of the depth and 16 rows, a lane's register has the four
-// groups from 16 (lane % 4) of the depth on: in its lower half those of row lane / 4, in its upper half those of eight rows below.
+// Values: two of every four are stored, in rows of (depth rounded up to 16) / 2. Pattern: four bits for each group of
+// four. Bits 0 and 1 are the place of the first value in the group, bits 2 and 3 that of the second, which is greater.
 //
-// Patterns lie in memory as a warpgroup loads them: for each 128 of the depth and each 64 rows 1,024 bytes, in which each of 128
-// threads has two registers, one for each 64 of the depth.
+// The tensor cores read the pattern from registers. For a step of 64 of the depth and 16 rows, the register of a lane
+// holds the four groups that begin at 16 (lane % 4) of the depth: in its lower half those of row lane / 4, in its upper
+// half those of the row eight below.
+//
+// In memory the pattern is ordered as a warpgroup loads it: 1,024 bytes for each 128 of the depth and 64 rows, with two
+// registers for each of 128 threads, one for each 64 of the depth.
 #pragma once
 #include "av_vector.cuh"
 

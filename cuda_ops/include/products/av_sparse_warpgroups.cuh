@@ -1,7 +1,7 @@
-// Products by warpgroups of a 2:4 sparse matrix, whose values and pattern lie as `av_sparse_pattern.cuh` says, with a dense one.
+// Products by warpgroups of a 2:4 sparse matrix (layout: `av_sparse_pattern.cuh`) with a dense one.
 //
-// One instruction multiplies 32 of the depth, of which `a` has 16 values: twice as many as a dense one in the same time. It reads
-// as much of `a` as that one, and twice as much of `b`.
+// One instruction multiplies 32 of the depth, for which `a` has 16 values: twice as many as a dense instruction in the
+// same time. It reads the same number of bytes of `a` as a dense one, and twice as many of `b`.
 #pragma once
 #include "av_half_warpgroups.cuh"
 #include "av_sparse_pattern.cuh"

@@ -1,5 +1,5 @@
-// Products on the tensor cores of sm_90 by warpgroups of four warps, from matrices in shared memory (wgmma); registers moved
-// from warps that need few to those that need many; and clusters of blocks.
+// Instructions of sm_90: products by warpgroups of four warps from matrices in shared memory (wgmma), transfer of
+// registers between warps, and clusters of blocks.
 #pragma once
 #include "av_copy_engine.cuh"
 #include "av_vector.cuh"

@@ -1,8 +1,9 @@
-// Convolutions as products: the rows of the first factor are pixels, its depth the channels of all taps of a window.
+// Convolutions as products: the rows of the first factor are pixels, and its depth is the channels of all taps of a
+// window.
 //
-// Pictures lie as rows of channels (NHWC). A box of the first factor is a patch of 64 pixels at 64 channels, moved by a tap: the
-// copy engine brings it from a map of four dimensions, with zeros where it lies outside of the picture. So the matrix of all
-// windows (im2col) exists in shared memory alone.
+// Pictures are channels last (NHWC). A box of the first factor is a patch of 64 pixels with 64 channels, shifted by a
+// tap. The copy engine loads it through a map of four dimensions and fills zeros outside the picture. So the matrix of
+// all windows (im2col) exists only in shared memory.
 #pragma once
 #include "av_half_shapes.cuh"
 

@@ -1,5 +1,5 @@
-// Products of 16 x 16 matrices of half precision by a warp, from shared memory, whose elements lie in the lanes in an order
-// that the machine does not tell (wmma, sm_80 for both types). On the CPU each lane holds a whole matrix.
+// Products of 16 x 16 matrices of half precision by a warp, from shared memory (wmma, sm_80 for both types). The order
+// of the elements in the lanes is not documented. On the CPU each lane holds a whole matrix.
 #pragma once
 #include "av_vector.cuh"
 

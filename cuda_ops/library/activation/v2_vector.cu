@@ -1,5 +1,5 @@
-// out = F(x), one pack of up to 16 bytes per thread. The fewer than LANES elements behind the last full pack go to as
-// many threads of the last block.
+// out = F(x), one pack of up to 16 bytes per thread. The elements after the last full pack, fewer than LANES, are
+// computed by as many threads of the last block.
 #include "av_flat.cuh"
 
 template <class F, class T, int LANES>

@@ -1,4 +1,4 @@
-// out = F(x); a block takes one tile of 256 * UNROLL packs, and a thread issues all its loads before the first use.
+// out = F(x). A block computes one tile of 256 * UNROLL packs, and a thread issues all its loads before the first use.
 #include "av_flat.cuh"
 
 template <class F, class T, int LANES, int UNROLL>

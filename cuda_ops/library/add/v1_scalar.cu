@@ -1,7 +1,7 @@
 // out = x + y, one element per thread: the first kernel to read.
 //
-// A grid of blocks of 256 threads covers the array; each thread finds its element by its block's and its own number.
-// The last block may hang over the end, hence the comparison.
+// A grid of blocks of 256 threads covers the array. Each thread computes the index of its element from the number of
+// its block and its own number. The last block may extend beyond the end of the array, hence the comparison.
 #include "av_vector.cuh"
 
 template <class T> __global__ void __launch_bounds__(256) add_scalar(const T* x, const T* y, T* out, int64_t count) {

@@ -1,6 +1,6 @@
 // out = x + y, one pack of up to 16 bytes per thread: a quarter (float32) or an eighth of the instructions per byte.
 //
-// The elements behind the last full pack, fewer than LANES, go to as many threads of the last block.
+// The elements after the last full pack, fewer than LANES, are computed by as many threads of the last block.
 #include "av_flat.cuh"
 
 template <class T, int LANES>

@@ -1,6 +1,6 @@
-// out = x + y with as many blocks as the GPU holds at once; each thread steps over the array by the size of the grid.
+// out = x + y with as many blocks as the GPU runs at the same time; each thread advances by the size of the grid.
 //
-// No block is started while others end, and the grid's size does not depend on the array's.
+// So no block has to start when another ends, and the size of the grid does not depend on that of the array.
 #include "av_flat.cuh"
 
 template <class T, int LANES>

@@ -1,7 +1,7 @@
-// out = x + y; a block takes one tile of 256 * UNROLL packs, and a thread issues all its loads before the first sum.
+// out = x + y. A block computes one tile of 256 * UNROLL packs, and a thread issues all its loads before the first sum.
 //
-// More bytes in flight per thread than with a loop whose next load waits for the store before it. The hardware gives
-// a new tile to whichever processor has room.
+// So more bytes per thread are in flight than in a loop whose next load waits for the previous store. The hardware
+// gives the next tile to any processor that has room.
 #include "av_flat.cuh"
 
 template <class T, int LANES, int UNROLL>

@@ -1,5 +1,5 @@
-// A convolution as a product: a first kernel writes the windows of all pixels as rows of a matrix (im2col), a second one multiplies
-// it by the weights, as matmul_half's v6_persistent.cu.
+// A convolution as a product: a first kernel writes the windows of all pixels as rows of a matrix (im2col); a second
+// kernel multiplies it by the weights, like matmul_half's v6_persistent.cu.
 #include "products/av_half_warpgroups.cuh"
 
 // Row `pixel` of the matrix has the channels of all taps, tap by tap, with zeros outside of the picture. A thread copies packs of 8

@@ -1,4 +1,5 @@
-// A convolution as a product whose first factor no memory holds: the copy engine brings patches of the pictures, moved by each tap.
+// A convolution as a product without a matrix of windows in memory (implicit GEMM): the copy engine loads patches of
+// the pictures, shifted by each tap.
 #include "products/av_windows.cuh"
 
 template <class T, int COLUMNS, int STAGES, int GROUP, int PATCH_WIDE>

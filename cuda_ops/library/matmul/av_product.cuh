@@ -1,8 +1,9 @@
-// What the later versions of the matrix product share: tiles of `a` and `b` on their way to shared memory, and the sums
-// of one thread. `a` has rows x depth elements, `b` depth x columns; a tile is a part of each with DEPTH of the depth.
+// Common parts of the later versions of the matrix product: loading of tiles of `a` and `b` to shared memory, and the
+// sums of one thread. `a` has rows x depth elements, `b` depth x columns; a tile is a part of each with DEPTH of the
+// depth.
 //
-// A tile of `a` lies transposed in shared memory, so that a thread reads the factors of neighbouring rows as one pack.
-// Its lines are four floats longer than they need be: then 8 x 4 threads that write a part of it meet no bank twice.
+// A tile of `a` is transposed in shared memory, so that a thread reads the factors of neighbouring rows as one pack.
+// Its lines are padded by four floats, so that 8 x 4 threads that write a part of it have no bank conflicts.
 #pragma once
 #include "av_async.cuh"
 

@@ -1,4 +1,4 @@
-// out = a b; a block computes a tile of 32 x 32 elements, and walks along the depth in steps of 32: it copies both
+// out = a b. A block computes a tile of 32 x 32 elements and advances along the depth in steps of 32: it copies the two
 // tiles of a step to shared memory, where each element is read 32 times.
 #include "av_vector.cuh"
 

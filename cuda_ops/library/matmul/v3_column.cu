@@ -1,5 +1,5 @@
-// out = a b; a thread computes eight elements of one column: an element of `b` that it has read from shared memory
-// serves eight products.
+// out = a b. A thread computes eight elements of one column, so it uses an element of `b` from shared memory for eight
+// products.
 #include "av_vector.cuh"
 
 template <class T>

@@ -1,4 +1,4 @@
-// out = a b; a thread computes a square of 8 x 8 elements: 16 numbers from shared memory serve 64 products.
+// out = a b. A thread computes a square of 8 x 8 elements: 64 products from 16 numbers in shared memory.
 #include "av_product.cuh"
 
 template <class T>

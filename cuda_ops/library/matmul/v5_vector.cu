@@ -1,6 +1,7 @@
-// out = a b as v4_square.cu, but all loads and stores are packs of 16 bytes; for the loads from shared memory the tile of
-// `a` lies there transposed. A thread's square is four of 4 x 4, 64 apart: neighbouring threads read neighbouring packs,
-// which lie in different banks. The packs of the next step are loaded into registers while this one is computed.
+// out = a b like v4_square.cu, but all loads and stores are packs of 16 bytes. For this the tile of `a` is transposed
+// in shared memory. A thread's square consists of four squares of 4 x 4, 64 apart, so that neighbouring threads read
+// neighbouring packs, which are in different banks. The packs of the next step are loaded into registers while the
+// present step is computed.
 #include "av_product.cuh"
 
 template <int LANES>

@@ -1,5 +1,5 @@
-// out = a b as v5_vector.cu, but tiles go to shared memory past the registers (cp.async), into two buffers in turn: one
-// is filled while the other is read, with one barrier per step instead of two.
+// out = a b like v5_vector.cu, but tiles are copied to shared memory without registers (cp.async), into two buffers in
+// turn: one is filled while the other is read. A step needs one barrier instead of two.
 #include "av_product.cuh"
 
 template <int LANES>

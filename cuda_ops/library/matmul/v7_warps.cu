@@ -1,8 +1,9 @@
-// out = a b; each warp computes a tile of its own, WARP_ROWS x WARP_COLUMNS, of the block's ROWS x COLUMNS, with STAGES steps of
-// the depth in shared memory, and the factors of the next product in registers.
+// out = a b. Each warp computes its own tile, WARP_ROWS x WARP_COLUMNS, of the block's ROWS x COLUMNS; STAGES steps of
+// the depth are in shared memory, and the factors of the next product in registers.
 //
-// A warp's lanes are 4 x 8; of the 16 lanes that are served together, pairs read the same pack, which is read once. Blocks
-// that run at once compute neighbouring tiles, GROUP of them high, so that the L2 cache serves most of their reads.
+// The lanes of a warp form a grid of 4 x 8; of 16 lanes that are served together, pairs read the same pack, which is
+// read only once. Blocks that run at the same time compute neighbouring tiles in groups of GROUP rows, so that the L2
+// cache serves most of their reads.
 #include "av_product.cuh"
 
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, int BLOCKS>

@@ -1,7 +1,9 @@
-// out = a b as v7_warps.cu, but a thread goes through its products in serpentines: down one column of its tile, up the next.
+// out = a b like v7_warps.cu, but a thread computes its products in serpentine order: down one column of its tile, up
+// the next.
 //
-// A multiply-add reads three registers, and the two banks of registers deliver two per clock. A factor that the instruction
-// before has used comes from the operand cache instead. In serpentines one factor stays the same even where a column ends.
+// A multiply-add reads three registers, and the two register banks deliver two per clock. A factor that the previous
+// instruction used comes from the operand cache instead. In serpentine order one factor stays the same even at the end
+// of a column.
 #include "av_product.cuh"
 
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, int BLOCKS>

@@ -1,5 +1,6 @@
-// out = a b as v8_order.cu, but each matrix is read as it lies in memory, transposed or not. The numbers of a matrix whose depth
-// lies side by side are transposed on their way to shared memory, one by one; those of the other layout go there in packs.
+// out = a b like v8_order.cu, but each matrix may be transposed in memory and is read without a copy. A matrix whose
+// neighbours along the depth are adjacent in memory is transposed element by element on the way to shared memory; the
+// other layout is copied in packs.
 #include "av_product.cuh"
 
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, int BLOCKS, bool A_IS_WIDE,

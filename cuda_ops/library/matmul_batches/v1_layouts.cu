@@ -1,5 +1,6 @@
-// out = alpha a b + beta c for each pair of matrices of a batch, in float32, as matmul's v9_layouts.cu: block after block computes
-// the tiles of the first pair, then those of the next. Sums are scaled, and c is added, before they are stored.
+// out = alpha a b + beta c for each pair of matrices of a batch, in float32, like matmul's v9_layouts.cu. Consecutive
+// blocks compute the tiles of the first pair, then those of the next. Sums are scaled, and c is added, before they are
+// stored.
 #include "../matmul/av_product.cuh"
 
 // alpha times the sums, plus beta times what `c` has in their places; without `c`, nothing is added.

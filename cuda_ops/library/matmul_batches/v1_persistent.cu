@@ -1,6 +1,7 @@
-// out = alpha a b + bias + beta c for each pair of matrices of a batch, in half precision, as matmul_half's v6_persistent.cu: blocks
-// go on from the tiles of one pair to those of the next. The maps of the copy engine have the number of the pair as their third
-// dimension, so that what lies behind a matrix's last row is zero, and not the next matrix.
+// out = alpha a b + bias + beta c for each pair of matrices of a batch, in half precision, like matmul_half's
+// v6_persistent.cu: blocks continue from the tiles of one pair to those of the next. The number of the pair is the
+// third dimension of the copy engine's maps, so that elements beyond the last row of a matrix are zero, not those of
+// the next matrix.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int GROUP>

@@ -1,5 +1,5 @@
-// out = activation(a b + bias) + residual, half precision, as matmul_half's v6_persistent.cu: what follows the product is computed
-// on its sums in registers, in float32, before they are rounded.
+// out = activation(a b + bias) + residual in half precision, like matmul_half's v6_persistent.cu. The operations after
+// the product use its float32 sums in registers, before rounding.
 #include "products/av_half_warpgroups.cuh"
 
 // ACTIVATION: 0 nothing, 1 ReLU, 2 SiLU. A ReLU keeps NaN, as torch's does.

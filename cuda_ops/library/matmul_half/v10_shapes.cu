@@ -1,5 +1,6 @@
-// out = a b + bias as v6_persistent.cu, in tiles of 64, 128 or 192 rows and of many widths; few tiles share their depth, and joins
-// of their sums need no cluster. Where lines begin at no multiple of 32 bytes, two blocks share the boxes of `b`, as v7_cluster.cu.
+// out = a b + bias like v6_persistent.cu, in tiles of 64, 128 or 192 rows and of many widths. If there are few tiles,
+// several blocks share the depth of a tile, and their sums are joined without a cluster. If lines do not begin at
+// multiples of 32 bytes, two blocks share the boxes of `b`, as in v7_cluster.cu.
 #include "products/av_half_shapes.cuh"
 
 template <class T, int GROUPS, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int OUT_BOXES,

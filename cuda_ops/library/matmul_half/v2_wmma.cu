@@ -1,7 +1,8 @@
-// out = a b + bias on the tensor cores, by the instructions that CUDA's WMMA stands for: a warp multiplies matrices of
-// 16 x 16 that it loads from shared memory, and does not know which lane holds which element.
+// out = a b + bias on the tensor cores, by CUDA's WMMA instructions: a warp multiplies matrices of 16 x 16 that it
+// loads from shared memory; it is not documented which lane holds which element.
 //
-// A block of four warps computes a tile of 64 x 64, each warp a quarter of it; sums go to `out` through shared memory.
+// A block of four warps computes a tile of 64 x 64, each warp a quarter of it. Sums are stored to `out` through shared
+// memory.
 #include "products/av_half_product.cuh"
 #include "products/av_wmma.cuh"
 

@@ -1,8 +1,9 @@
-// out = a b + bias; a warp computes 64 x 32 elements by products of 16 x 16 x 8 whose lanes' elements are known (mma.sync): it
-// loads its factors by four matrices of 8 x 8 at once (ldmatrix), adds the bias and stores its sums from registers. Steps of
-// the depth come to shared memory past the registers (cp.async), STAGES of them at once.
+// out = a b + bias. A warp computes 64 x 32 elements by products of 16 x 8 x 16 with a documented order of elements in
+// the lanes (mma.sync). It loads its factors four matrices of 8 x 8 at a time (ldmatrix), adds the bias and stores its
+// sums from registers. Steps of the depth are copied to shared memory without registers (cp.async), STAGES of them at a
+// time.
 //
-// A wide matrix lies in shared memory as it lies in memory too, and is transposed on its way to the registers.
+// A wide matrix (av_half_product.cuh) is wide in shared memory too, and is transposed on the way to the registers.
 #include "av_async.cuh"
 #include "av_matrix.cuh"
 #include "products/av_half_product.cuh"

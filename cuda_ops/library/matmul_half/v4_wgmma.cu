@@ -1,7 +1,7 @@
-// out = a b + bias by warpgroups of four warps, which multiply matrices in shared memory: no factor passes through registers.
-// The copy engine fills shared memory, asked by one thread.
+// out = a b + bias by warpgroups of four warps, which multiply matrices in shared memory (wgmma), so that no factor
+// passes through registers. One thread starts the copies of the copy engine, which fills shared memory.
 //
-// A block of two warpgroups computes a tile of 128 x 128, and keeps STAGES steps of the depth on their way.
+// A block of two warpgroups computes a tile of 128 x 128; STAGES steps of the depth are loaded ahead.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, bool A_IS_WIDE, bool B_IS_WIDE>

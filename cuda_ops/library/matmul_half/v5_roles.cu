@@ -1,7 +1,8 @@
-// out = a b + bias as v4_wgmma.cu, but warpgroups have roles: one lets the copy engine fill stages, two multiply. They wait for
-// each other by barriers in shared memory, stage by stage, and the filling one gives its registers to the others.
+// out = a b + bias like v4_wgmma.cu, but warpgroups have roles: one starts the copies of stages, two multiply. They
+// wait for each other at barriers in shared memory, stage by stage, and the copying one gives its registers to the
+// others.
 //
-// Each of the two has 64 x 256 sums, 128 registers for each thread: each box of `b` serves twice as many products.
+// Each of the two has 64 x 256 sums, 128 registers per thread, so each box of `b` is used for twice as many products.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES>

@@ -1,5 +1,6 @@
-// out = a b + bias as v5_roles.cu, but as many blocks as run at once compute all tiles: the next tile's stages are filled while
-// this one's sums are stored. Sums go through shared memory (stmatrix), from where the copy engine stores them.
+// out = a b + bias like v5_roles.cu, but with as many blocks as run at the same time, which compute all tiles: the
+// stages of the next tile are filled while the sums of the present tile are stored. Sums are written to shared memory
+// (stmatrix), from where the copy engine stores them.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int GROUP>

@@ -1,5 +1,5 @@
-// out = a b + bias as v6_persistent.cu, but two blocks of a cluster compute tiles below each other: each brings half of the
-// boxes of `b` to both (multicast), so that they come from the L2 cache once for the two.
+// out = a b + bias like v6_persistent.cu, but the two blocks of a cluster compute tiles below each other. Each loads
+// half of the boxes of `b` for both (multicast), so that a box is read from the L2 cache only once for both.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int GROUP>

@@ -1,5 +1,5 @@
-// out = a b + bias for few tiles and a long depth: the blocks of a cluster compute one tile, each a part of its depth. Their sums
-// meet in shared memory: each block adds up its part of the rows, block by block in their order, and stores it.
+// out = a b + bias for few tiles and a long depth: the blocks of a cluster compute one tile, each a part of its depth.
+// Their sums are joined in shared memory: each block adds up and stores a part of the rows, in the order of the blocks.
 #include "products/av_half_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS>

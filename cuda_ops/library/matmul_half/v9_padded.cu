@@ -1,6 +1,6 @@
-// out = a b + bias where rows in memory begin at places that the copy engine does not take, or takes slowly: a first kernel
-// copies both matrices to rows that begin at multiples of 128 bytes, the second one is v6_persistent.cu but for its stores,
-// which go from registers to `out` as it is.
+// out = a b + bias for matrices whose rows begin at addresses that the copy engine does not support, or reads slowly. A
+// first kernel copies both matrices to rows that begin at multiples of 128 bytes. The second kernel is
+// v6_persistent.cu, except that it stores from registers to `out`, whose rows are not padded.
 #include "products/av_half_warpgroups.cuh"
 
 // Copies the lines of a matrix as it lies in memory, with zeros behind each up to `pitch`, a multiple of 64. A block writes

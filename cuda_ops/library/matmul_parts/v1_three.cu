@@ -1,5 +1,6 @@
-// out = a b, float32, on the tensor cores: a first kernel writes each number as a sum of three of bfloat16, a second one
-// multiplies six pairs of these parts as matmul_half's v6_persistent.cu does, going through the depth once for each pair.
+// out = a b in float32 on the tensor cores: a first kernel splits each number into a sum of three bfloat16 numbers. A
+// second kernel multiplies six pairs of these parts like matmul_half's v6_persistent.cu, with one pass along the depth
+// for each pair.
 #include "products/av_parts.cuh"
 
 template <int LANES>

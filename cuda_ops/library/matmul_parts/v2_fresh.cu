@@ -1,6 +1,6 @@
-// out = a b, float32, as v1_three.cu, but the sums of the tensor cores, which are cut off after each product, begin anew every
-// eight steps (512 of the depth): those of all such runs are added up in float32, rounded. Both need registers, so the tile is
-// half as broad.
+// out = a b in float32 like v1_three.cu, but more exact: the tensor cores truncate their sums after each product, so
+// new sums are started every eight steps (512 of the depth) and added up in float32 with rounding. Both sums need
+// registers, so the tile has half the width.
 #include "products/av_parts.cuh"
 
 template <int LANES>

@@ -1,6 +1,6 @@
-// out = a b, float32, as v1_three.cu, but the sums of the tensor cores, which are cut off after each product, begin anew every RUN
-// of the depth, in all six pairs of parts: the sums of all such runs are added up in `out`, in float32, rounded. So they need no
-// registers, and the tile is as broad as in v1_three.cu.
+// out = a b in float32 like v1_three.cu, but more exact: the tensor cores truncate their sums after each product, so
+// new sums are started after every RUN of the depth, over all six pairs of parts. They are added up in `out`, in
+// float32 with rounding, and need no registers, so the tile is as wide as in v1_three.cu.
 #include "products/av_parts.cuh"
 
 template <int LANES>

@@ -1,5 +1,6 @@
-// out = scales (a b), 8-bit matrices, as matmul_half's v6_persistent.cu: persistent blocks of warpgroups with roles. Both matrices
-// lie with the neighbours of their depth side by side; sums stay in the tensor cores over the whole depth.
+// out = scales (a b) for 8-bit matrices, like matmul_half's v6_persistent.cu: persistent blocks of warpgroups with
+// roles. In both matrices neighbours along the depth are adjacent in memory. Sums stay in the tensor cores over the
+// whole depth.
 #include "products/av_quantized.cuh"
 
 template <class T, class S, int COLUMNS, int STAGES, int GROUP>

@@ -1,5 +1,6 @@
-// out = scales (a b), 8-bit floats, as v1_whole.cu, but the tensor cores' sums, which have few bits, begin anew every step (128 of
-// the depth) and are added up in float32. Both need registers, so the tile is narrower.
+// out = scales (a b) for 8-bit floats like v1_whole.cu, but more exact: the sums of the tensor cores have few bits, so
+// new ones are started every step (128 of the depth) and added up in float32. Both sums need registers, so the tile is
+// narrower.
 #include "products/av_quantized.cuh"
 
 template <class T, class S, int COLUMNS, int STAGES, int GROUP>

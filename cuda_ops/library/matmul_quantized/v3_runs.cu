@@ -1,5 +1,5 @@
-// out = scales (a b), 8-bit floats, as v2_promoted.cu, but sums are added up in float32 every fourth step (512 of the depth): the
-// tensor cores wait for additions a quarter as often.
+// out = scales (a b) for 8-bit floats like v2_promoted.cu, but sums are added up in float32 every fourth step (512 of
+// the depth), so the tensor cores wait for additions a quarter as often.
 #include "products/av_quantized.cuh"
 
 template <class T, class S, int COLUMNS, int STAGES, int GROUP>

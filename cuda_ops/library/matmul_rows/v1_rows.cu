@@ -1,4 +1,5 @@
-// out = softmax(a b + bias), or LayerNorm(a b + bias), over whole rows, in one kernel: a cluster keeps 64 rows in registers.
+// out = softmax(a b + bias) or LayerNorm(a b + bias) over whole rows, in one kernel: the registers of a cluster hold 64
+// rows.
 #include "products/av_row_products.cuh"
 
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS>

@@ -1,5 +1,5 @@
-// out = a b + bias where `a` is 2:4 sparse, one thread per element of the result, in float32: it multiplies the values of each
-// four of the depth with the two elements of `b` to which the pattern points.
+// out = a b + bias with a 2:4 sparse `a`, one thread per element of the result, in float32. For each group of four of
+// the depth it multiplies the two values with the elements of `b` that the pattern selects.
 #include "products/av_sparse_pattern.cuh"
 
 template <class T, bool B_IS_WIDE>

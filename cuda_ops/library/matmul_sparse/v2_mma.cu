@@ -1,6 +1,6 @@
-// out = a b + bias where `a` is 2:4 sparse, as matmul_half's v3_mma.cu, by products of 16 x 32 x 8 (mma.sp): a warp computes
-// 64 x 32 elements. Values and `b` come to shared memory past the registers (cp.async), STAGES steps of 64 of the depth at once;
-// each lane loads its part of the pattern from memory, a step ahead.
+// out = a b + bias with a 2:4 sparse `a`, like matmul_half's v3_mma.cu, by products of 16 x 8 x 32 (mma.sp): a warp
+// computes 64 x 32 elements. Values and `b` are copied to shared memory without registers (cp.async), STAGES steps of
+// 64 of the depth at a time. Each lane loads its part of the pattern from memory, one step ahead.
 #include "av_async.cuh"
 #include "products/av_half_product.cuh"
 #include "products/av_sparse_matrix.cuh"

@@ -1,5 +1,6 @@
-// out = a b + bias where `a` is 2:4 sparse, by the sparse products of warpgroups (wgmma.sp), as matmul_half's v6_persistent.cu: the
-// copy engine fills stages, two warpgroups multiply 64 x COLUMNS each, and as many blocks as run at once compute all tiles.
+// out = a b + bias with a 2:4 sparse `a`, by the sparse products of warpgroups (wgmma.sp), like matmul_half's
+// v6_persistent.cu: the copy engine fills stages, two warpgroups multiply 64 x COLUMNS each, and as many blocks as run
+// at the same time compute all tiles.
 #include "products/av_sparse_warpgroups.cuh"
 
 template <class T, int COLUMNS, bool B_IS_WIDE, int STAGES_A, int STAGES_B, int GROUP>

@@ -1,6 +1,6 @@
-// out = a b + bias where `a` is 2:4 sparse, as v3_persistent.cu, but each warpgroup multiplies TALL times 64 rows, so that a tile
-// has as many bytes of `a`, which is half as long, as of `b`. Blocks of a cluster compute tiles below each other: each brings a
-// part of the boxes of `b` to all of them (multicast).
+// out = a b + bias with a 2:4 sparse `a`, like v3_persistent.cu, but each warpgroup multiplies TALL times 64 rows, so
+// that a tile needs as many bytes of `a`, whose rows have half the length, as of `b`. The blocks of a cluster compute
+// tiles below each other: each loads a part of the boxes of `b` for all of them (multicast).
 #include "products/av_sparse_warpgroups.cuh"
 
 template <class T, int GROUPS, int TALL, int COLUMNS, bool B_IS_WIDE, int STAGES_A, int STAGES_B, int BLOCKS, int GROUP,

@@ -1,5 +1,6 @@
-// out = a b, float32, on the tensor cores, which read 10 bits of each mantissa (TF32): persistent blocks of warpgroups with roles
-// as in matmul_half's v6_persistent.cu. Both matrices lie deep: tensor cores read no other layout of 4 bytes from shared memory.
+// out = a b in float32 on the tensor cores, which read 10 bits of each mantissa (TF32): persistent blocks of warpgroups
+// with roles, like matmul_half's v6_persistent.cu. In both matrices neighbours along the depth are adjacent in memory
+// ("deep"): the tensor cores read no other layout of 4-byte elements from shared memory.
 #include "products/av_half_warpgroups.cuh"
 
 template <int COLUMNS, int STAGES, int GROUP, bool HAS_PAIRS>

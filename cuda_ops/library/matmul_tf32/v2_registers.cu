@@ -1,9 +1,9 @@
-// out = a b, float32 by TF32 as v1_deep.cu, but `b` is read as it lies, wide: the tensor cores take their first factor from
-// registers, too. So they compute the transpose, columns by rows: `b` goes from shared memory to registers, `a` is the factor that
-// lies deep. Each number of `b` is rounded on its way.
+// out = a b in float32 by TF32 like v1_deep.cu, but a `b` in the wide layout is read without a copy, because the tensor
+// cores can read their first factor from registers. So they compute the transpose, columns by rows: `b` is loaded from
+// shared memory to registers, and `a` is the deep factor. Each number of `b` is rounded on the way.
 //
-// A block computes ROWS x 128, each of two warpgroups 64 columns of it. A warp's 16 columns are four packs of 16 bytes, chosen so
-// that its loads meet no bank twice; a lane has two neighbours, and stores them as such.
+// A block computes ROWS x 128 elements, each of its two warpgroups 64 columns. A warp's 16 columns are four packs of 16
+// bytes, chosen so that its loads have no bank conflicts; a lane has two neighbours and stores them together.
 #include "products/av_half_warpgroups.cuh"
 
 constexpr int TILE_COLUMNS = 128, DEPTH = 32, BOX_OF_B = DEPTH * 32;  // elements of a step's box of `b`

@@ -1,8 +1,8 @@
 // LayerNorm or RMSNorm in two passes, from packs of up to 16 bytes; one block per row of any length.
 //
-// A thread keeps count, mean and sum of squared distances of its elements (Welford, 1962), pack by pack; two threads'
-// states join to one (Chan, Golub and LeVeque, 1979). Unlike the mean of squares less the square of the mean, this
-// loses no digits when the mean is large.
+// A thread keeps count, mean and sum of squared distances of its elements (Welford, 1962), pack by pack; the states of
+// threads are joined (Chan, Golub and LeVeque, 1979). Unlike the mean of squares minus the square of the mean, this
+// loses no digits if the mean is large.
 #include "av_welford.cuh"
 #include "av_vector.cuh"
 

@@ -1,6 +1,6 @@
 // LayerNorm or RMSNorm of rows of up to 32,768 elements: one block per row, with the row in its registers.
 //
-// The row is read once, by packs that are all in flight together; the variance is summed from the registers.
+// The row is read once, by packs whose loads are all in flight together; the variance is summed from the registers.
 #include "av_norm.cuh"
 #include "av_reduce.cuh"
 

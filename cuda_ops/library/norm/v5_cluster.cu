@@ -1,7 +1,7 @@
 // LayerNorm or RMSNorm of long rows: a cluster of BLOCKS blocks per row, each with a part of the row in its registers.
 //
-// Each block finds mean and sum of squared distances of its own part; one exchange through distributed shared memory
-// tells them to the others, and each block joins them to those of the row (av_welford.cuh).
+// Each block computes mean and sum of squared distances of its part and sends them to the others through distributed
+// shared memory; each block joins them to those of the row (av_welford.cuh).
 #include "av_norm.cuh"
 #include "av_reduce.cuh"
 #include "av_welford.cuh"

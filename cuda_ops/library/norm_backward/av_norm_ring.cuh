@@ -1,8 +1,8 @@
-// What the pipelined versions of the norms' gradients share: a block's part of the rows, on their way through a ring of STAGES
-// slots in shared memory.
+// Common parts of the pipelined versions of the norms' gradients: the rows of a block are copied ahead into a ring of
+// STAGES slots in shared memory.
 //
-// A thread reads no pack but those that it has copied, so that the copies need no barrier; a slot is filled again as soon
-// as the thread has read it for the last time.
+// A thread only reads packs that it has copied itself, so that the copies need no barrier; a slot is filled again as
+// soon as the thread has read it for the last time.
 #pragma once
 #include "av_async.cuh"
 #include "av_norm_backward.cuh"

@@ -1,7 +1,8 @@
 // Gradients of LayerNorm, or of RMSNorm with IS_RMS (mean 0). With n = (x - mean) * scale and h = gradient * weight:
 //   dx = scale * (h - mean of h - n * mean of h * n)    dweight = sum over rows of gradient * n    dbias = sum of gradient
 //
-// One kernel gives dx, a block per row; a second one sums each column, a thread per column, down all rows.
+// One kernel computes dx, with a block per row. A second kernel sums each column over all rows, with a thread per
+// column.
 #include "av_reduce.cuh"
 #include "av_vector.cuh"
 

@@ -1,8 +1,8 @@
-// Gradients of LayerNorm or RMSNorm (v1 has the formulas) in one pass over the rows and one over partial sums.
+// Gradients of LayerNorm or RMSNorm (formulas: v1_two_kernels.cu) in one pass over the rows and one over partial sums.
 //
-// As many blocks as the GPU holds take the rows in turn. A block adds what its rows give to dweight and dbias to a row of
-// partial sums of its own in global memory, which no other block touches; a small kernel adds these rows. A row is read in
-// packs, up to three times; it may have any length.
+// As many blocks as the GPU runs at the same time take rows in turn. A block adds the contributions of its rows to
+// dweight and dbias to its own row of partial sums in global memory; a small kernel adds up these rows. A row is read
+// in packs, up to three times; it may have any length.
 #include "av_norm_backward.cuh"
 #include "av_welford.cuh"
 

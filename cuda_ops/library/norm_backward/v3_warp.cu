@@ -1,7 +1,8 @@
-// Gradients of LayerNorm or RMSNorm for short rows (at most 1,024 elements): a warp per row, with the row in its registers.
+// Gradients of LayerNorm or RMSNorm for short rows (at most 1,024 elements): a warp per row, with the row in its
+// registers.
 //
-// Each warp takes rows in turn and keeps in registers what they add to dweight and dbias. At the end the warps of a block
-// add these in shared memory, one warp after the other, and leave one row of partial sums.
+// Each warp takes rows in turn and sums their contributions to dweight and dbias in registers. At the end the warps of
+// a block add these sums in shared memory, one warp after the other, and write one row of partial sums.
 #include "av_norm_backward.cuh"
 
 template <class T, int LANES, int VECTORS, int WARPS, bool IS_RMS, int SUMS>

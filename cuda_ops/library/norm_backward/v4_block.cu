@@ -1,7 +1,8 @@
-// Gradients of LayerNorm or RMSNorm for rows of up to 8,192 elements: a block takes rows in turn, with the row and what all
-// its rows add to dweight and dbias in its registers.
+// Gradients of LayerNorm or RMSNorm for rows of up to 8,192 elements: a block takes rows in turn. Its registers hold
+// the row, and the contributions of all its rows to dweight and dbias.
 //
-// A row has at least two barriers between a use of the shared slots and the next, so that none is needed for the slots.
+// Between two uses of the shared slots there are at least two barriers of a row, so the slots need no barrier of their
+// own.
 #include "av_norm_backward.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS, bool IS_RMS, int SUMS>

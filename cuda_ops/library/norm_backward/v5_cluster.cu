@@ -1,8 +1,8 @@
-// Gradients of LayerNorm or RMSNorm for long rows: a cluster of BLOCKS blocks takes rows in turn, each block a part of the
-// columns, of which it holds the row in registers and the sums for dweight and dbias in shared memory.
+// Gradients of LayerNorm or RMSNorm for long rows: a cluster of BLOCKS blocks takes rows in turn, each block a part of
+// the columns. It holds the row in registers and the sums for dweight and dbias in shared memory.
 //
-// Two exchanges through distributed shared memory per row: moments, then the sums of h and h * n. The barrier of each is
-// what lets the other's slots be written again.
+// Each row needs two exchanges through distributed shared memory: moments, then the sums of h and h * n. After the
+// barrier of one exchange, the slots of the other may be written again.
 #include "av_norm_backward.cuh"
 #include "av_welford.cuh"
 

@@ -1,9 +1,9 @@
-// Gradients of LayerNorm or RMSNorm: a block, or a cluster of BLOCKS blocks, takes rows in turn, while the next STAGES rows
-// are on their way to shared memory; what the rows add to dweight and dbias stays in registers.
+// Gradients of LayerNorm or RMSNorm: a block, or a cluster of BLOCKS blocks, takes rows in turn, while the next STAGES
+// rows are copied to shared memory. The contributions of the rows to dweight and dbias stay in registers.
 //
-// One reduction per row instead of three: the sums of h and of h * (x - mean)
-// are taken around the mean of a warp, and moved to that of the row afterwards (Chan, Golub and LeVeque, 1979). Rows use
-// two sets of reduction slots in turn, so that one barrier per row is enough.
+// There is one reduction per row instead of three: the sums of h and of h * (x - mean) are taken around the mean of a
+// warp, and shifted to that of the row afterwards (Chan, Golub and LeVeque, 1979). Rows use two sets of reduction slots
+// in turn, so that one barrier per row is enough.
 #include "av_norm_ring.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, bool IS_RMS, int SUMS>

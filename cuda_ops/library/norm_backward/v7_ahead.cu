@@ -1,10 +1,11 @@
-// Gradients of LayerNorm or RMSNorm: as v6_pipelined.cu, but the sums of the next row are on their way through the block and
-// its cluster while the result of this row is computed. No thread waits for sums that it has not sent long before.
+// Gradients of LayerNorm or RMSNorm like v6_pipelined.cu, but the sums of the next row are exchanged in the block and
+// its cluster while the result of the present row is computed, so that no thread waits for an exchange that has just
+// begun.
 //
-// Eight elements per thread need at most 64 registers: 1,024 threads then run on a processor, in one block or in several.
+// Eight elements per thread need at most 64 registers, so 1,024 threads run on a processor, in one block or in several.
 //
-// The barrier of the cluster has two halves, arrival and wait; the result of a row is computed between them. A block that
-// stands alone is a cluster of one.
+// The barrier of the cluster has two halves, arrival and wait; the result of a row is computed between them. A single
+// block is a cluster of one.
 #include "av_norm_ring.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, bool IS_RMS, int SUMS>

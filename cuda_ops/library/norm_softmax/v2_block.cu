@@ -1,6 +1,7 @@
 // Softmax of the LayerNorm of rows of up to 32,768 elements: one block per row, with the row in its registers.
 //
-// The row is read once and written once. The normalized row replaces it in the registers, and the exponentials that.
+// The row is read once and written once. In the registers, the normalized row replaces the row, and the exponentials
+// replace the normalized row.
 #include "av_norm_softmax.cuh"
 
 template <class T, int LANES, int VECTORS, int THREADS>

@@ -1,6 +1,6 @@
 // Softmax of the LayerNorm of short rows (at most 1,024 elements): one warp per row, with the row in its registers.
 //
-// As v2_block.cu, but the four reductions of a row need neither shared memory nor a barrier.
+// It is like v2_block.cu, but the four reductions of a row need neither shared memory nor a barrier.
 #include "av_norm_softmax.cuh"
 #include "av_reduce.cuh"
 

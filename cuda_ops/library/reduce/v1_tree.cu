@@ -1,7 +1,8 @@
-// Sum, maximum or mean of x, or dot product of x and y (av_reduction.cuh), in two launches: a partial sum per block, then the sum of those.
+// Sum, maximum or mean of x, or dot product of x and y (av_reduction.cuh), in two launches: a partial sum per block,
+// then the sum of these.
 //
-// A thread adds up elements that lie a grid apart. A block adds its threads' sums by a tree in shared memory: in each
-// round half of the remaining threads add the other half, with a barrier between the rounds.
+// A thread adds up elements whose distance is the size of the grid. A block adds its threads' sums by a tree in shared
+// memory: in each round half of the remaining threads add the sums of the other half, with a barrier between rounds.
 #include "av_reduction.cuh"
 #include "av_vector.cuh"
 

@@ -1,8 +1,8 @@
 // Reductions in two launches; a block adds its threads' sums by shuffles.
 //
-// The lanes of a warp exchange registers, five times, without shared memory and without a barrier; one value per warp
-// goes through shared memory. From here on sums across threads are in double precision, which costs as few
-// instructions as there are exchanges.
+// The lanes of a warp exchange registers five times, without shared memory or a barrier; one value per warp goes
+// through shared memory. From this version on, sums across threads are in double precision, which is cheap because
+// there are few of them.
 #include "av_reduction.cuh"
 #include "av_vector.cuh"
 

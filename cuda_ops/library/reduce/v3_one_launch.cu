@@ -1,4 +1,4 @@
-// Reductions in one launch: the block that comes last joins the partial results of all (av_last_block.cuh).
+// Reductions in one launch: the last block to finish joins the partial results of all blocks (av_last_block.cuh).
 #include "av_last_block.cuh"
 
 template <class T, class F>

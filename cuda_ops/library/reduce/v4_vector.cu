@@ -1,8 +1,8 @@
-// Reductions in one launch, from packs of up to 16 bytes of which a thread has UNROLL in flight.
+// Reductions in one launch, from packs of up to 16 bytes; a thread has UNROLL packs in flight.
 //
-// A thread keeps a sum for each lane of its packs: the additions do not wait for one another, and each sum takes few
-// terms, which keeps float32 exact enough (pairwise summation, in effect). The elements behind the last full pack are
-// the first threads' last terms.
+// A thread has a sum for each lane of its packs, so the additions do not depend on each other. Each sum has few terms,
+// which keeps float32 exact enough, like pairwise summation. The elements after the last full pack are added by the
+// first threads.
 #include "av_last_block.cuh"
 
 template <class T, int LANES, class F>

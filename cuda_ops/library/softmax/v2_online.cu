@@ -1,7 +1,7 @@
 // Softmax of each row in two passes instead of three, from packs of up to 16 bytes; one block per row.
 //
-// Maximum and sum are found together: when a greater element comes, the sum so far is scaled to it (av_softmax.cuh).
-// Rows may be of any length.
+// Maximum and sum are computed together: when a greater element is found, the sum is rescaled to it (av_softmax.cuh).
+// Rows may have any length.
 #include "av_softmax.cuh"
 #include "av_vector.cuh"
 

@@ -1,7 +1,7 @@
 // Softmax of rows of up to 32,768 elements: one block per row, with the row in its registers.
 //
-// The row is read once, by packs that are all in flight together. Several blocks share a processor, so that some load
-// while others compute or store.
+// The row is read once, by packs whose loads are all in flight together. Several blocks run on a processor, so that
+// some load while others compute or store.
 #include "av_reduce.cuh"
 #include "av_row.cuh"
 #include "av_softmax.cuh"

@@ -1,7 +1,7 @@
 // Softmax of long rows: a cluster of BLOCKS blocks per row, each with a part of the row in its registers.
 //
-// The blocks compute maximum and sum of their own parts, then tell them to one another through distributed shared
-// memory: one exchange per row. Each block then scales its exponentials to the maximum of the whole row.
+// Each block computes maximum and sum of its part and sends them to the others through distributed shared memory, one
+// exchange per row. Then it rescales its exponentials to the maximum of the whole row.
 #include "av_reduce.cuh"
 #include "av_row.cuh"
 #include "av_softmax.cuh"

@@ -1,7 +1,7 @@
-// Gradient of softmax of each row: y * (gradient - sum of gradient * y), where y is softmax's result; with IS_LOG that of
-// its logarithm y, gradient - e^y * sum of gradient. One block per row.
+// Gradient of softmax of each row: y * (gradient - sum of gradient * y), where y is the result of softmax. With IS_LOG,
+// the gradient of log-softmax with the result y: gradient - e^y * sum of gradient. One block per row.
 //
-// Two passes over both arrays in global memory: the sum, then the result.
+// There are two passes over both arrays in global memory: the sum, then the result.
 #include "av_softmax_backward.cuh"
 
 template <class T, bool IS_LOG>

@@ -1,6 +1,7 @@
-// Gradient of softmax for long rows: a cluster of BLOCKS blocks per row, each with a part of both rows in its registers.
+// Gradient of softmax for long rows: a cluster of BLOCKS blocks per row, each with a part of both rows in its
+// registers.
 //
-// The blocks tell their sums to one another through distributed shared memory, and add them in the same order.
+// The blocks exchange their sums through distributed shared memory and add them all in the same order.
 #include "av_packs.cuh"
 #include "av_softmax_backward.cuh"
 
