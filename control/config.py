@@ -12,25 +12,29 @@ from av_core.config import Strict as _Strict
 
 def _check_rising(table: tuple[tuple[float, float], ...]) -> tuple[tuple[float, float], ...]:
     if any(after[0] <= before[0] for before, after in pairwise(table)):
-        raise ValueError("the speeds, first in each pair, have to rise from pair to pair")
+        raise ValueError("the speeds, the first number of each pair, must increase from pair to pair")
     if any(value <= 0.0 for _, value in table):
-        raise ValueError("the values, second in each pair, have to be more than 0")
+        raise ValueError("the values, the second number of each pair, must be more than 0")
     return table
 
 
 SpeedTable = Annotated[tuple[tuple[float, float], ...], Field(min_length=1), AfterValidator(_check_rising)]
-"""Pairs (speed_mps, value) by rising speed; linear in between."""
+"""Pairs (speed_mps, value) in the order of increasing speed; values in between are interpolated linearly."""
 
 
 class LateralConfig(_Strict):
     """Steering: PID on the look-ahead error, plus curvature feed-forward (`control.lateral`).
 
     * Look-ahead distance: `look_ahead_min_m` + `look_ahead_gain_s` * speed, at most `look_ahead_max_m`.
-    * `damping`: damping ratio of the feedback; `integral_limit_m` and `error_limit_m` clip its integral and error,
-      `feedback_accel_max_mps2` the lateral acceleration that it asks for.
-    * `rear_slip_rad_per_mps2`, `understeer_rad_per_mps2`: rear slip angle and extra wheel angle by lateral
+    * `damping`: damping ratio of the feedback.
+    * `integral_per_s`, `derivative_s`: integral and derivative gain, relative to the proportional gain.
+      `derivative_filter_s`: time constant of the derivative's filter.
+    * `integral_limit_m`, `error_limit_m`: limits of the integral and of the error.
+    * `feedback_accel_max_mps2`: limit of the lateral acceleration that the feedback commands.
+    * `rear_slip_rad_per_mps2`, `understeer_rad_per_mps2`: rear slip angle, and additional wheel angle, per lateral
       acceleration.
-    * `latency_s`: how far the pose is extrapolated; `preview_s`: how far ahead the curvature is read.
+    * `latency_s`: time by which the pose is extrapolated; `preview_s`: time ahead at which the curvature is read.
+    * `steer_rate_max_per_s`: maximum change of the steering command per second.
     """
 
     look_ahead_min_m: float = Field(4.5, gt=0.5)
@@ -53,16 +57,21 @@ class LateralConfig(_Strict):
 class LongitudinalConfig(_Strict):
     """Throttle and brake: PID on the speed, plus the plan's acceleration as feed-forward (`control.longitudinal`).
 
-    * `throttle_accel_mps2`, `brake_decel_mps2`: the pedals of CARLA's cars, as (speed in m/s, acceleration of the full
-      pedal), after carla_garage's models of a Lincoln MKZ 2020. Throttle below `throttle_free` does not drive the car.
-    * `rolling_decel_mps2`, `drag_per_m`: resistance that the pedals compensate, the latter times speed squared.
-    * `pedal_hysteresis_mps2`: acceleration beyond zero from which the controller changes pedals.
-    * `emergency_decel_mps2`: planned deceleration from which `jerk_emergency_mps3` applies instead of `jerk_max_mps3`.
-    * `accel_max_mps2`, `decel_max_mps2`: limits of the controller's acceleration; a plan's own larger one is followed.
-    * `lag_fade_s`: time over which the feedback makes up for the speed error that the jerk limit causes.
-    * `rest_speed_mps`, `rest_time_s`: below this speed, brake to rest within this time when the plan comes to rest.
-    * `hold_speed_mps`, `hold_brake`: below this speed at the end of a stop, hold the car with this brake command.
-    * `launch_speed_mps`, `launch_look_s`: a plan that is faster than this, this far ahead in time, launches the car.
+    * `gain_per_s`: proportional gain by speed. `integral_per_s2`, `derivative`: the other gains.
+      `derivative_filter_s`: time constant of the derivative's filter. `integral_limit_mps2`: limit of the integral.
+    * `accel_max_mps2`, `decel_max_mps2`: limits of the controller's acceleration; a larger one of the plan is followed.
+    * `jerk_max_mps3`: limit of the change of acceleration. `jerk_emergency_mps3` replaces it if the planned
+      deceleration is at least `emergency_decel_mps2`.
+    * `lag_fade_s`: time over which the feedback corrects the speed error that the jerk limit causes.
+    * `throttle_accel_mps2`, `brake_decel_mps2`: acceleration with the pedal fully pressed, by speed, for CARLA's cars;
+      after carla_garage's models of a Lincoln MKZ 2020. Throttle below `throttle_free` does not drive the car.
+    * `rolling_decel_mps2`, `drag_per_m`: resistances that the pedals compensate; the second is multiplied by speed
+      squared.
+    * `pedal_hysteresis_mps2`: acceleration beyond zero at which the controller changes from one pedal to the other.
+    * `latency_s`: time until a pedal command takes effect.
+    * `rest_speed_mps`, `rest_time_s`: below this speed, the car is braked to rest within this time if the plan stops.
+    * `hold_speed_mps`, `hold_brake`: below this speed at the end of a stop, the car is held with this brake command.
+    * `launch_speed_mps`, `launch_look_s`: a held car starts if the plan exceeds this speed at this time ahead.
     """
 
     gain_per_s: SpeedTable = ((0.0, 2.5), (5.0, 2.2))
@@ -92,7 +101,7 @@ class LongitudinalConfig(_Strict):
 
 
 class ControlConfig(_Strict):
-    """Both controllers, and `step_s`, the time between two calls."""
+    """Configuration of both controllers; `step_s` is the time between two calls."""
 
     lateral: LateralConfig = LateralConfig()
     longitudinal: LongitudinalConfig = LongitudinalConfig()

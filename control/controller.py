@@ -14,7 +14,7 @@ from control.reverse import ReverseSteering
 class Controller:
     """Lateral and longitudinal control; call `step` once per simulation step of `config.step_s`, in order of time.
 
-    The pedals are controlled in the same way forwards and backwards; the steering is not (`control.reverse`).
+    The pedals are controlled in the same way forwards and backwards; the steering backwards is in `control.reverse`.
     """
 
     def __init__(self, vehicle: VehicleParameters, config: ControlConfig | None = None) -> None:

@@ -12,7 +12,7 @@ from control.slip import TyreSoftness
 
 
 def wheel_angle_limit(vehicle: VehicleParameters, speed_mps: float) -> float:
-    """Angle of the front wheels at full steer and this speed, rad."""
+    """Angle of the front wheels at full steering and this speed, rad."""
     speeds = [point[0] for point in vehicle.steer_curve]
     factors = [point[1] for point in vehicle.steer_curve]
     return vehicle.steer_max_rad * float(np.interp(speed_mps, speeds, factors))
@@ -26,10 +26,11 @@ def wheel_angle(curvature_1pm: float, speed_mps: float, wheelbase_m: float, unde
 class LateralController:
     """PID on the error at a look-ahead distance, plus curvature feed-forward.
 
-    The error is e + x_la * sin(heading error): the expected cross-track error at a distance x_la ahead. With the gain k
-    = L (2 damping / x_la)^2 it decays critically damped (for damping 1) over about x_la / 2 metres at any speed; a
-    larger x_la attenuates pose noise more. The pose is first extrapolated by `latency_s`, since a command acts one step
-    later. Rossetter, Gerdes (2006), "Lyapunov based performance guarantees for the potential field lane-keeping".
+    The error is e + x_la * sin(heading error): the expected cross-track error at a distance x_la ahead. With the gain
+    k = L (2 damping / x_la)^2 it decays over about x_la / 2 metres at any speed, critically damped for damping 1. A
+    larger x_la attenuates pose noise more. The pose is first extrapolated by `latency_s`, because a command takes
+    effect one step later. Rossetter, Gerdes (2006), "Lyapunov based performance guarantees for the potential field
+    lane-keeping".
     """
 
     def __init__(self, vehicle: VehicleParameters, config: LateralConfig, step_s: float) -> None:
@@ -54,8 +55,7 @@ class LateralController:
         error = float(wrap_angle(ego.yaw_rad + ego.yaw_rate_radps * config.latency_s - at.yaw_rad))
         ahead = min(config.look_ahead_min_m + config.look_ahead_gain_s * speed, config.look_ahead_max_m)
         curvature = plan.trajectory.at_distance(s).curvature_1pm
-        # In a steady turn the rear axle slides outwards, so the body points to the inside of the path by that slip
-        # angle.
+        # In a steady turn the rear axle slides outwards, so the body points inwards, off the path by the slip angle.
         heading = error - softness * config.rear_slip_rad_per_mps2 * speed**2 * curvature
         look = cross_track + ahead * float(np.sin(heading))
         look = min(max(look, -config.error_limit_m), config.error_limit_m)

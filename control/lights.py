@@ -5,14 +5,14 @@ from __future__ import annotations
 from av_core.types import Indicator, VehicleLights
 
 BRAKE_MIN = 0.01
-"""Brake command from which the brake lights are on."""
+"""Minimum brake command at which the brake lights are on."""
 
 
 def choose_lights(brake: float, indicator: Indicator, is_view_poor: bool, is_stopping_safely: bool) -> VehicleLights:
-    """The lights for a brake command in [0, 1] and a planned manoeuvre.
+    """The lights for a brake command in [0, 1] and the plan's indicator.
 
-    `is_view_poor`: it is dark, foggy or raining. `is_stopping_safely`: the ego stops because it cannot drive on; hazard
-    lights then replace the indicator.
+    * `is_view_poor`: it is dark, foggy or raining; position lights and low beam are on then.
+    * `is_stopping_safely`: the ego stops because it cannot drive on; the hazard lights replace the indicator then.
     """
     return VehicleLights(
         position=is_view_poor,

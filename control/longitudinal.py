@@ -12,7 +12,7 @@ from control.config import LongitudinalConfig
 from control.pid import Pid, PidGains
 
 _SAME_MPS = 1e-6
-"""Difference below which a plan's first speed counts as equal to the measured speed."""
+"""Maximum difference of a plan's first speed from the measured speed for which both count as equal, m/s."""
 
 
 class Pedal(Enum):
@@ -23,7 +23,7 @@ class Pedal(Enum):
 
 
 class LongitudinalController:
-    """PID on the speed with the plan's acceleration as feed-forward; the sum, an acceleration, goes to one pedal."""
+    """PID on the speed, plus the plan's acceleration as feed-forward; the sum, an acceleration, goes to one pedal."""
 
     def __init__(self, config: LongitudinalConfig, step_s: float) -> None:
         self._config = config
@@ -38,7 +38,7 @@ class LongitudinalController:
         self._holding = False
 
     def step(self, plan: Plan, ego: EgoState) -> tuple[float, float]:
-        """(throttle, brake), each in [0, 1], never both above 0."""
+        """(throttle, brake), each in [0, 1]; at least one of them is 0."""
         config = self._config
         speed = max(ego.speed_mps, 0.0)
         if self._hold(plan, speed):
@@ -60,14 +60,14 @@ class LongitudinalController:
         return self._pedals(self._accel, speed)
 
     def _lag(self, planned_mps2: float, change_mps2: float) -> float:
-        """The part of the speed error that the jerk limit causes when the planned acceleration jumps.
+        """The part of the speed error that the jerk limit causes after a jump of the planned acceleration; it fades.
 
-        This part fades over time (`lag_fade_s`).
         `step` subtracts it from the speed error. Otherwise the feedback would correct this part at once, with more
-        acceleration than planned. There are two exceptions. If the plan begins at the measured speed, nothing is
-        subtracted: it would only delay the braking. And the subtraction never changes the sign of the error: otherwise
-        a car that has to stop would get throttle, and a car that has braked hard and may drive on would stand for
-        seconds.
+        acceleration than planned. There are two exceptions:
+
+        * If the plan begins at the measured speed, nothing is subtracted, because this would only delay braking.
+        * The subtraction never changes the sign of the error. Otherwise a car that must stop would get throttle, and a
+          car that has braked hard and may drive on would stand for seconds.
         """
         self._eased = min(max(planned_mps2, self._eased - change_mps2), self._eased + change_mps2)
         self._lag_mps += (planned_mps2 - self._eased) * self._step_s
@@ -75,11 +75,11 @@ class LongitudinalController:
         return self._lag_mps
 
     def _planned(self, plan: Plan, speed_mps: float) -> float:
-        """The plan's acceleration at the time when a pedal moved now takes effect.
+        """The plan's acceleration at the time when the present pedal command takes effect.
 
-        At the end of a stop it is at most the value that brings the vehicle to rest. The plan is at rest then, but the
-        vehicle still rolls, and the speed error is too small against the integrator's value from the braking before.
-        Without this limit the vehicle would creep on for seconds.
+        At the end of a stop it is at most the value that brings the vehicle to rest. The plan is already at rest then,
+        but the vehicle still rolls. Its speed error is small compared with the integral of the braking before, so
+        without this limit it would creep for seconds.
         """
         config = self._config
         planned = plan.trajectory.at(config.latency_s).accel_mps2
@@ -97,7 +97,7 @@ class LongitudinalController:
         return PidGains(_interpolate(config.gain_per_s, speed_mps), config.integral_per_s2, config.derivative)
 
     def _hold(self, plan: Plan, speed_mps: float) -> bool:
-        """Whether to stand with the brake on: while the plan stays at rest, until it wants to move."""
+        """Whether to hold the car with the brake: from the end of a stop until the plan starts."""
         config = self._config
         soon = plan.trajectory.at(config.launch_look_s).speed_mps
         now = plan.trajectory.at(0.0).speed_mps

@@ -1,4 +1,4 @@
-"""Stability margins of the steering loop: the linear single-track model, the controller, and the delay between them.
+"""Stability margins of the steering loop, which consists of a linear single-track model, the controller and a delay.
 
 R. Rajamani, "Vehicle Dynamics and Control", 2.3; Astrom, Murray, "Feedback Systems", 9.3.
 """
@@ -16,15 +16,16 @@ Complex = NDArray[np.complex128]
 
 FREQUENCIES_RADPS = np.geomspace(0.05, 60.0, 6000)
 SLIP_MIN_RAD_PER_MPS2 = 1e-6
-"""Smallest slip angle per lateral acceleration, which limits the stiffness of the tyres in the model."""
+"""Minimum slip angle per lateral acceleration; it limits the stiffness of the tyres in the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Margins:
     """Stability margins of the loop.
 
-    `gain` is the factor by which the loop gain, and `phase_deg` the phase lag by which the phase may still grow until
-    the loop oscillates.
+    * `crossover_radps`: frequency at which the loop gain is 1.
+    * `phase_deg`: additional phase lag at which the loop begins to oscillate.
+    * `gain`: factor of the loop gain at which the loop begins to oscillate.
     """
 
     crossover_radps: float
@@ -41,7 +42,7 @@ class Axles:
 
     @classmethod
     def of(cls, config: LateralConfig, softness: float = 1.0) -> Axles:
-        """The axles that the configuration describes, with tyres that are softer by a factor, as on a wet road."""
+        """The axles of a configuration; `softness` above 1 describes softer tyres, as on a wet road."""
         rear = max(config.rear_slip_rad_per_mps2, SLIP_MIN_RAD_PER_MPS2) * softness
         return cls(1.0 / (rear + config.understeer_rad_per_mps2 * softness), 1.0 / rear)
 
@@ -49,15 +50,13 @@ class Axles:
 def margins(
     config: LateralConfig, wheelbase_m: float, speed_mps: float, delay_s: float, axles: Axles | None = None
 ) -> Margins:
-    """Margins at a speed.
+    """The margins at a speed; a loop whose gain is below 1 at all frequencies has the crossover 0 and infinite margins.
 
     `delay_s` is the time from the pose to the wheels, including half a step, because a command is held for one step.
-
-    A loop whose gain is below 1 everywhere has the crossover 0 and infinite margins.
     """
     loop = _loop(config, wheelbase_m, speed_mps, delay_s, axles or Axles.of(config))
     size, phase = np.abs(loop), np.unwrap(np.angle(loop))
-    # The loop begins with two or three integrators: its phase starts at -180 or -270 degrees.
+    # With two or three integrators, the phase starts at -180 or -270 degrees.
     phase += np.round((_first_phase(config) - phase[0]) / (2.0 * np.pi)) * 2.0 * np.pi
     if (size < 1.0).all():
         return Margins(0.0, float("inf"), float("inf"))
@@ -72,7 +71,7 @@ def _first_phase(config: LateralConfig) -> float:
 
 
 def _loop(config: LateralConfig, wheelbase_m: float, speed_mps: float, delay_s: float, axles: Axles) -> Complex:
-    """Open-loop frequency response from wheel angle to wheel angle, with the sign of the negative feedback removed."""
+    """Open-loop frequency response from wheel angle to wheel angle, without the minus sign of the feedback."""
     s = 1j * FREQUENCIES_RADPS
     v, half = speed_mps, 0.5 * wheelbase_m
     front, rear = 0.5 * axles.front, 0.5 * axles.rear

@@ -19,9 +19,9 @@ class Pid:
     """PID with a filtered derivative, output limits and anti-windup.
 
     The contribution of the integrator stays within +-`integral_limit`. The integrator stops while the output is
-    saturated and the error would push it further (clamping). Gains may change from step to step without a bump, because
-    the integral is kept in units of the output. Raises ValueError unless the output limits are in order. Astrom,
-    Hagglund (2006), "Advanced PID Control", ch. 3.
+    saturated and the error would increase it further (clamping). A change of the gains causes no jump of the output,
+    because the integral is stored in units of the output. Raises ValueError unless `output_min` is below `output_max`.
+    Astrom, Hagglund (2006), "Advanced PID Control", ch. 3.
     """
 
     def __init__(self, output_min: float, output_max: float, integral_limit: float, derivative_filter_s: float) -> None:
@@ -46,9 +46,9 @@ class Pid:
     def step(
         self, error: float, gains: PidGains, dt_s: float, feed_forward: float = 0.0, least_max: float = -math.inf
     ) -> float:
-        """The limited output for `error`, `dt_s` > 0 seconds after the last step.
+        """The limited output for `error`; `dt_s` > 0 is the time since the last step.
 
-        The upper limit is raised to `least_max` for this step.
+        `least_max` raises the upper limit of this step if that is lower.
         """
         most = max(self._max, least_max)
         if self._error is not None:

@@ -1,4 +1,4 @@
-"""Steering while the ego drives backwards, at walking speed, along a path."""
+"""Steering while the ego drives backwards along a path at walking speed."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from control.config import LateralConfig
 from control.lateral import wheel_angle_limit
 
 _LENGTH_M = 2.0
-"""Both errors decay critically damped over about this distance."""
+"""Distance over which both errors decay, critically damped, m."""
 
 _PREVIEW_S = 0.3
-"""Time by which the curvature is read ahead, because the wheels need it to turn."""
+"""Time ahead at which the curvature is read, s: the wheels need this time to turn."""
 
 _FEEDBACK_MAX_1PM = 0.2
-"""Largest curvature of the feedback."""
+"""Maximum curvature of the feedback, 1/m."""
 
 
 class ReverseSteering:
-    """Feed-forward of the path's curvature, and feedback of the cross-track and heading errors.
+    """Feed-forward of the path's curvature, and feedback of the cross-track error e and the heading error h.
 
-    Backwards, a car with the heading error h moves away from the path by -h per metre, and its heading changes by minus
-    its curvature per metre. With the feedback 2 h / l - e / l^2 the cross-track error e decays over the length l.
+    While the car drives backwards, e changes by -h per metre, and its heading by minus its curvature. With the feedback
+    2 h / l - e / l^2, e decays over the length l.
     """
 
     def __init__(self, vehicle: VehicleParameters, config: LateralConfig, step_s: float) -> None:

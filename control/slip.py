@@ -1,4 +1,4 @@
-"""Estimates how much softer the tyres are than on a dry road, from the car's response to its steering in bends."""
+"""Estimates the softness of the tyres, relative to a dry road, from the car's response to steering in bends."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import numpy as np
 
 SOFTNESS_MAX = 5.0
 UNDERSTEER_MIN = 0.001
-"""Understeer gradient, rad per m/s^2, below which its effect on the wheel angle is too small to learn from."""
+"""Minimum understeer gradient for an update, rad per m/s^2; a smaller one has too little effect on the wheel angle."""
 
 FILTER_S = 0.3
 ANSWER_S = 0.15
-"""Time that the yaw rate lags behind the wheels."""
+"""Lag of the yaw rate behind the wheel angle, s."""
 
 LEARN_S = 0.6
 ACCEL_MIN_MPS2 = 0.7
-"""Lateral acceleration above which the factor is updated."""
+"""Minimum lateral acceleration for an update, m/s^2."""
 
 
 class TyreSoftness:
-    """The factor on slip angles and understeer, 1 on a dry road.
+    """The factor by which slip angles and understeer are larger than on a dry road (1).
 
-    Water scales the tyres' cornering stiffness, so the wheel angle beyond the geometry's grows by one factor with the
-    slip of all tyres. That factor is fitted by normalised least mean squares on low-pass filtered signals.
+    Water reduces the cornering stiffness of all tyres by the same factor. So the wheel angle in addition to that of the
+    geometry grows by this factor. It is fitted by normalised least mean squares on low-pass filtered signals.
     """
 
     def __init__(self, wheelbase_m: float, understeer_rad_per_mps2: float, step_s: float) -> None:

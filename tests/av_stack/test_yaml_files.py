@@ -122,7 +122,7 @@ def test_rigs_weathers_and_settings(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"fog_density: 300 is not allowed; expected at most 100"):
         load_weather(str(path), ())
     path.write_text("control: {longitudinal: {gain_per_s: [[5, 1], [0, 2]]}}")
-    with pytest.raises(ConfigError, match="the speeds, first in each pair, have to rise"):
+    with pytest.raises(ConfigError, match="the speeds, the first number of each pair, must increase"):
         load_stack(str(path))
 
 
