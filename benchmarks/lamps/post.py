@@ -16,7 +16,7 @@ from perception.detection.classes import LIGHT_STATES
 from perception.lights.head_states import Box, softmax
 from perception.lights.lamp_states import features
 from perception.lights.lamps import Lamp, brightness, find_lamps
-from perception.lights.reader import HEAD_SIZE_M
+from perception.lights.matching import HEAD_SIZE_M
 
 Float = NDArray[np.float64]
 

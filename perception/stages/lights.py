@@ -10,7 +10,8 @@ from math import pi
 from typing import Protocol
 
 from av_core.types import CameraModel, LaneGraph, TrafficLightView, Truth
-from perception.lights.reader import LightOracle, LightReader
+from perception.lights.oracle import LightOracle
+from perception.lights.reader import LightReader
 from perception.stages.observation import Observation
 
 AHEAD_MAX_RAD = pi / 4.0

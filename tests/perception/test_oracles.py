@@ -25,7 +25,7 @@ from av_core.types import (
     Truth,
 )
 from perception.detection.oracle import oracle_objects
-from perception.lights.reader import LightOracle
+from perception.lights.oracle import LightOracle
 from perception.map_index import MapIndex
 from perception.scene import along_lanes, assemble_scene
 from tests.perception.simulated_drives import two_way_road
