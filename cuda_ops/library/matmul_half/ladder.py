@@ -293,9 +293,9 @@ SHAPES = (
 """Rows and columns of the tiles of version 10."""
 PARTS = (1, 2, 3, 4, 6, 8)
 PARTS_MAX, SHARING_BLOCKS = 4, 108
-"""Maximum number of parts of a depth, and of blocks that share depths; more take longer to join their sums (H100)."""
+"""Most parts of a depth, and most blocks that share depths: with more, it takes longer to join the sums (H100)."""
 COUNTERS = 126
-"""Number of control words; each tile with a shared depth needs one."""
+"""Control words, one for each tile whose depth is shared."""
 LINES = 187
 """Number of lines of boxes that are loaded in the time of a step, if lines do not begin at multiples of 32 bytes."""
 WIDE_PAIRS = Shape(128, 224, 2)
