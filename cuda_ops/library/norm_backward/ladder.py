@@ -264,6 +264,102 @@ def _is_fastest_ahead(is_rms: bool, is_half: bool, columns: int) -> bool:
     return 1 << 12 < columns <= 1 << 13 or 1 << 15 < columns <= 1 << 16
 
 
+def _versions_in_memory(is_rms: bool) -> tuple[Version, ...]:
+    """Versions 1 and 2, for rows of any length, which read a row from memory more than once."""
+    return (
+        Version(
+            1,
+            "two_kernels",
+            change="One block per row for dx; then one thread per column for dweight and dbias, down all rows.",
+            why="It is the formula as it stands. Mean and scale are computed from x again: the forward pass has "
+            "nothing more to write, and this pass loads x anyway.",
+            limit="The second kernel loads both arrays again, with one thread per column at work.",
+            launch=_two_kernels(is_rms),
+        ),
+        Version(
+            2,
+            "partials",
+            change="Blocks that stay and take rows in turn; each adds to partial sums of its own; a small kernel "
+            "adds those. Packs of 16 bytes.",
+            why="Both arrays are read from memory once, and no atomic addition makes the order of sums random.",
+            limit="The row is loaded up to three times, and the partial sums go to the L2 cache and back for each row.",
+            launch=_partials(is_rms),
+            instructions=("LDG.E.128", "STG.E.128"),
+        ),
+    )
+
+
+def _versions_in_registers(is_rms: bool) -> tuple[Version, ...]:
+    """Versions 3 to 5, which hold a row in the registers of a warp, a block or a cluster."""
+    return (
+        Version(
+            3,
+            "warp",
+            change="One warp per row, with the row and the warp's partial sums in its registers.",
+            why="Each row is loaded once; partial sums are written once, at the end.",
+            limit="A thread has registers for 32 elements of each row and as many sums: 1,024 to the row.",
+            launch=warp(is_rms),
+            fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            4,
+            "block",
+            change="One block per row, with the row and the block's partial sums in its registers.",
+            why="Rows of up to 8,192 elements are loaded once.",
+            limit="Longer rows do not fit into the registers of one block beside their sums.",
+            launch=spread(is_rms, for_block),
+            fits=lambda problem: problem.columns <= BLOCK_COLUMNS_MAX,
+            instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
+        ),
+        Version(
+            5,
+            "cluster",
+            change="A cluster of 2 to 8 blocks per row; the partial sums lie in shared memory.",
+            why="Rows of up to 131,072 elements are loaded once; RMSNorm's of half precision, twice as long.",
+            limit="Two exchanges in the cluster per row, during which a block loads nothing.",
+            launch=spread(is_rms, for_cluster),
+            fits=partial(fits_cluster, is_rms),
+            architecture_min=90,
+            instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+        ),
+    )
+
+
+def _versions_pipelined(is_rms: bool) -> tuple[Version, ...]:
+    """Versions 6 and 7, which load the next rows into shared memory while a row is computed."""
+    return (
+        Version(
+            6,
+            "pipelined",
+            change="The next rows are copied to shared memory while a row is computed. One reduction per row "
+            "instead of three.",
+            why="The memory is never idle while a block waits at a barrier, and there are fewer barriers. Rows "
+            "take no registers while they are on their way.",
+            limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
+            "blocks. LayerNorm with blocks of 1,024 threads, which rows of more than 8,192 elements get, has a few "
+            "variables in local memory.",
+            launch=pipelined(is_rms, partial(for_pipeline, is_rms), STAGES),
+            fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
+            architecture_min=90,
+            instructions=("LDGSTS.E.BYPASS.128", "STG.E.128"),
+        ),
+        Version(
+            7,
+            "ahead",
+            change="The sums of the next row go through the block and its cluster while the result of this row is "
+            "computed.",
+            why="No thread waits at a barrier for sums that have just been sent.",
+            limit="Three rows must fit into shared memory. Their number per processor is what hides the time to "
+            "load a row.",
+            launch=pipelined(is_rms, for_ahead, STAGES_AHEAD, "ahead"),
+            fits=lambda problem: problem.columns <= rows.CLUSTER_BLOCKS_MAX * 1024 * each_ahead(problem),
+            architecture_min=90,
+            instructions=("LDGSTS.E.BYPASS.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
+        ),
+    )
+
+
 def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
     return Ladder(
         name=name,
@@ -275,87 +371,7 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
         preferred=partial(_preferred, is_rms),
         results={"dx": whole, "dweight": column} | ({} if is_rms else {"dbias": column}),
         scratch={"partials": lambda problem: 4 * scratch_floats(problem.rows, problem.columns)},
-        versions=(
-            Version(
-                1,
-                "two_kernels",
-                change="One block per row for dx; then one thread per column for dweight and dbias, down all rows.",
-                why="It is the formula as it stands. Mean and scale are computed from x again: the forward pass has "
-                "nothing more to write, and this pass loads x anyway.",
-                limit="The second kernel loads both arrays again, with one thread per column at work.",
-                launch=_two_kernels(is_rms),
-            ),
-            Version(
-                2,
-                "partials",
-                change="Blocks that stay and take rows in turn; each adds to partial sums of its own; a small kernel "
-                "adds those. Packs of 16 bytes.",
-                why="Both arrays are read from memory once, and no atomic addition makes the order of sums random.",
-                limit="The row is loaded up to three times, and the partial sums go to the L2 cache and back for each "
-                "row.",
-                launch=_partials(is_rms),
-                instructions=("LDG.E.128", "STG.E.128"),
-            ),
-            Version(
-                3,
-                "warp",
-                change="One warp per row, with the row and the warp's partial sums in its registers.",
-                why="Each row is loaded once; partial sums are written once, at the end.",
-                limit="A thread has registers for 32 elements of each row and as many sums: 1,024 to the row.",
-                launch=warp(is_rms),
-                fits=lambda problem: problem.columns <= rows.WARP_COLUMNS_MAX,
-                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-            ),
-            Version(
-                4,
-                "block",
-                change="One block per row, with the row and the block's partial sums in its registers.",
-                why="Rows of up to 8,192 elements are loaded once.",
-                limit="Longer rows do not fit into the registers of one block beside their sums.",
-                launch=spread(is_rms, for_block),
-                fits=lambda problem: problem.columns <= BLOCK_COLUMNS_MAX,
-                instructions=("LDG.E.NA.128", "STG.E.128", "SHFL.BFLY"),
-            ),
-            Version(
-                5,
-                "cluster",
-                change="A cluster of 2 to 8 blocks per row; the partial sums lie in shared memory.",
-                why="Rows of up to 131,072 elements are loaded once; RMSNorm's of half precision, twice as long.",
-                limit="Two exchanges in the cluster per row, during which a block loads nothing.",
-                launch=spread(is_rms, for_cluster),
-                fits=partial(fits_cluster, is_rms),
-                architecture_min=90,
-                instructions=("LDG.E.NA.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
-            ),
-            Version(
-                6,
-                "pipelined",
-                change="The next rows are copied to shared memory while a row is computed. One reduction per row "
-                "instead of three.",
-                why="The memory is never idle while a block waits at a barrier, and there are fewer barriers. Rows "
-                "take no registers while they are on their way.",
-                limit="Each block keeps its partial sums, so that the rows of partial sums grow with the number of "
-                "blocks. LayerNorm with blocks of 1,024 threads, which rows of more than 8,192 elements get, has a few "
-                "variables in local memory.",
-                launch=pipelined(is_rms, partial(for_pipeline, is_rms), STAGES),
-                fits=lambda problem: problem.columns <= CLUSTER_COLUMNS_MAX,
-                architecture_min=90,
-                instructions=("LDGSTS.E.BYPASS.128", "STG.E.128"),
-            ),
-            Version(
-                7,
-                "ahead",
-                change="The sums of the next row go through the block and its cluster while the result of this row is "
-                "computed.",
-                why="No thread waits at a barrier for sums that have just been sent.",
-                limit="Three rows must fit into shared memory. Their number per processor is what hides the time to "
-                "load a row.",
-                launch=pipelined(is_rms, for_ahead, STAGES_AHEAD, "ahead"),
-                fits=lambda problem: problem.columns <= rows.CLUSTER_BLOCKS_MAX * 1024 * each_ahead(problem),
-                architecture_min=90,
-                instructions=("LDGSTS.E.BYPASS.128", "STG.E.128", "UCGABAR_ARV", "UCGABAR_WAIT"),
-            ),
-        ),
+        versions=(*_versions_in_memory(is_rms), *_versions_in_registers(is_rms), *_versions_pipelined(is_rms)),
     )
 
 
