@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 from typing import Annotated
@@ -12,11 +11,10 @@ import typer
 from av_core.errors import ConfigError
 from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
 from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption
-from av_stack.cli.output import OutcomeError, console
 from av_stack.cli.recorded.branch import BRANCH_OUT, WEATHER_OUT, BranchCall, replay_branch, replay_in_weather
 from av_stack.cli.recorded.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
-from av_stack.foreign.kinds import RECORDING, Kind, kind_of
-from av_stack.interruption import importing
+from av_stack.cli.recorded.own import OwnCall, replay_own_drive
+from av_stack.foreign.kinds import Kind, kind_of
 
 
 def replay_command(
@@ -118,8 +116,12 @@ def replay_command(
     tolerances = dict(_parse_tolerance(text) for text in tolerance or ())
     if update and reference is None:
         raise ConfigError("--update needs --reference FILE, the file to write")
-    for path in (report, html, reference if update else None):
-        check_out_folder(path.parent if path is not None and path.parent != Path(".") else None, "the file's folder")
+    own = OwnCall(
+        drive, modules, diff or reference is not None, reference, update, tuple(ignore or ()), tolerances, weights,
+        device, report, html,
+    )  # fmt: skip
+    for file in own.written:
+        check_out_folder(file.parent if file.parent != Path(".") else None, "the file's folder")
     kind = kind_of(drive)
     comparing = {
         "--only": only, "--diff": diff, "--reference": reference, "--update": update, "--ignore": ignore,
@@ -129,14 +131,14 @@ def replay_command(
     if branch_at is not None:
         if kind is not Kind.OWN:
             raise ConfigError(f"--from: {drive} is {kind.value}, and only a drive of av-stack run can be branched")
-        refuse_given({**comparing, **of_foreign}, "it means nothing with --from")
+        refuse_given({**comparing, **of_foreign}, "it cannot be used with --from")
         replay_branch(BranchCall(drive, branch_at, out or BRANCH_OUT, weather, agent, agents, oracle, weights, device))
         return
     refuse_given({"--agent": agent, "--agents": agents, "--oracle": oracle}, "it needs --from")
     if weather is not None:
         if kind is not Kind.OWN:
             raise ConfigError(f"--weather: {drive} is {kind.value}, and only a drive of av-stack run can be repeated")
-        refuse_given({**comparing, **of_foreign}, "it means nothing with --weather")
+        refuse_given({**comparing, **of_foreign}, "it cannot be used with --weather")
         replay_in_weather(drive, weather, out or WEATHER_OUT, weights, device)
         return
     if kind is Kind.OWN and topics is not None:  # not every writer of ROS 2 recordings names ROS 2 in the header
@@ -146,34 +148,7 @@ def replay_command(
         replay_foreign_recording(ForeignCall(drive, kind, lens, topics, maps, fps, out or FOREIGN_OUT, weights, device))
         return
     refuse_given({"--lens": lens, "--maps": maps, "--fps": fps, "--out": out}, f"{drive} is {kind.value}")
-    recording = drive / RECORDING if drive.is_dir() else drive
-    with importing():
-        from av_stack.recording.atomic_file import write_atomically
-        from av_stack.replay.compare import Rules
-        from av_stack.replay.fields import check_fields
-        from av_stack.replay.session import ReplayOptions, replay
-        from av_stack.report.replay_page import replay_page
-        from perception.device import resolve_device
-
-        check_fields("--ignore", ignore or ())
-        check_fields("--tolerance", tolerances)
-    there, _ = resolve_device(device, True)
-    rules = Rules(tuple(ignore or ()), tolerances)
-    is_compared = diff or reference is not None
-    done = replay(recording, ReplayOptions(modules, is_compared, reference, update, rules, weights, there))
-    for line in done.lines():
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-    for path in (report, html, reference if update else None):
-        if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-    if report is not None:
-        write_atomically(report, json.dumps(done.content(), indent=2) + "\n")
-    if html is not None:
-        write_atomically(html, replay_page(done.content()))
-    if done.problem is not None:
-        raise OutcomeError(done.problem, 1)
-    if not done.is_equal:
-        raise OutcomeError(f"the outputs differ from {done.compared_with}", 1)
+    replay_own_drive(own)
 
 
 def _parse_tolerance(text: str) -> tuple[str, float]:

@@ -181,8 +181,8 @@ def test_a_map_that_the_server_lacks_comes_from_the_recording(collision: Path) -
     ("arguments", "message"),
     [
         (("--from", "soon"), "--from 'soon': expected a time of the drive in seconds, for example 41.5s"),
-        (("--from", "4s", "--only", "lanes"), "--only: it means nothing with --from"),
-        (("--from", "4s", "--fps", "10"), "--fps: it means nothing with --from"),
+        (("--from", "4s", "--only", "lanes"), "--only: it cannot be used with --from"),
+        (("--from", "4s", "--fps", "10"), "--fps: it cannot be used with --from"),
         (("--from", "4s", "--agent", "strait"), "--agent: unknown name 'strait'"),
     ],
 )

@@ -171,8 +171,8 @@ def test_what_the_weather_would_move_is_refused(stack_drive: Path, collision: Pa
     ("arguments", "message"),
     [
         (("--agent", "idle"), "--agent: it needs --from"),
-        (("--diff",), "--diff: it means nothing with --weather"),
-        (("--maps", "."), "--maps: it means nothing with --weather"),
+        (("--diff",), "--diff: it cannot be used with --weather"),
+        (("--maps", "."), "--maps: it cannot be used with --weather"),
     ],
 )
 def test_wrong_options_are_refused(stack_drive: Path, arguments: tuple[str, ...], message: str) -> None:
