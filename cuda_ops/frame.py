@@ -143,10 +143,10 @@ class FrameGraph:
             _copy(list(zip(self._program(*self._device), self._results, strict=True)))
         self._arrays = [tensor.numpy() for tensor in self._results]
         if self._carrier is not None:
-            self._ways = self._ways_up()
+            self._ways = self._upload_ways()
         self._start = self._instantiated(self._graph.raw_cuda_graph())
 
-    def _ways_up(self) -> list[Way]:
+    def _upload_ways(self) -> list[Way]:
         """For each handed input, the `Way` by which `staging` sends its parts to the GPU on the frame's stream."""
         from cuda_ops.staging import Way
 

@@ -111,7 +111,7 @@ def _post(semaphores: NDArray[np.int64], row: int) -> None:
 
 
 @numba.njit("void(int64[::1], int64[:, ::1], boolean)", cache=True, nogil=True)
-def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bool) -> None:
+def _take_parts(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bool) -> None:
     """Take parts, copy and send them until none is left.
 
     The words of `job` other than the ticket may only be read while the thread holds an unfinished part; for a late
@@ -139,7 +139,7 @@ def _help(job: NDArray[np.int64], semaphores: NDArray[np.int64], has_entered: bo
 
 
 @numba.njit("boolean(int64[::1], int64[:, ::1])", cache=True, nogil=True)
-def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
+def _run_job(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
     """Run a job in the caller's thread; the other threads help if they wake up in time.
 
     Returns True if the source itself is pinned and was sent without a copy.
@@ -162,7 +162,7 @@ def _carry(job: NDArray[np.int64], semaphores: NDArray[np.int64]) -> bool:
     _exchange(words + 8 * TICKET, parts << INDEX_BITS)
     for number in range(min(last, parts - 1)):
         _post(semaphores, number)
-    _help(job, semaphores, True)
+    _take_parts(job, semaphores, True)
     for _ in range(PATIENCE):
         if _sem_trywait(semaphores[last].ctypes.data) == 0:
             return False
@@ -184,7 +184,7 @@ def _work(job: NDArray[np.int64], semaphores: NDArray[np.int64], number: int) ->
             _wait(semaphores, number)
         if job[IS_ENDING]:
             return
-        _help(job, semaphores, False)
+        _take_parts(job, semaphores, False)
 
 
 class Carrier:
@@ -215,7 +215,7 @@ class Carrier:
             job[PART] = max(PART_BYTES, -(-total // PARTS_MAX))
             job[SEND], job[AT], job[STREAM], job[ENTER] = way.send, way.to, way.stream, way.enter
             job[CONTEXT], job[SETTLE], job[KIND] = way.context, way.settle, way.kind
-            is_read_there = bool(_carry(job, self._semaphores))
+            is_read_there = bool(_run_job(job, self._semaphores))
             return int(job[ERROR]), is_read_there
 
     def close(self) -> None:

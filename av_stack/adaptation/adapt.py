@@ -63,12 +63,12 @@ def adapt(address: Address, spec: AdaptSpec, tell: Tell) -> dict[str, Any]:
     plan = make_plan(collector.towns(), named_weathers(), spec.pictures, spec.hold_back, spec.episode)
     _claim_folder(spec, plan)
     claim(server, [plan.learn, plan.held_back])
-    collector.write([plan.learn, plan.held_back], server, _counting(tell, "taking pictures on the server"))
-    write_dataset([plan.own], own, 1, _counting(tell, "rendering pictures that keep what is known"))
-    marks = _trained(spec, server, own, weights, tell)
+    collector.write([plan.learn, plan.held_back], server, _progress_of(tell, "taking pictures on the server"))
+    write_dataset([plan.own], own, 1, _progress_of(tell, "rendering pictures that keep what is known"))
+    marks = _train_once(spec, server, own, weights, tell)
     pictures = held_back_pictures(server)
-    before = measure(start, pictures, spec.device, _counting(tell, "measuring the shipped detector"))
-    after = measure(weights, pictures, spec.device, _counting(tell, "measuring the adapted detector"))
+    before = measure(start, pictures, spec.device, _progress_of(tell, "measuring the shipped detector"))
+    after = measure(weights, pictures, spec.device, _progress_of(tell, "measuring the adapted detector"))
     report: dict[str, Any] = {
         "note": plan.note,
         "server": {
@@ -91,7 +91,7 @@ def adapt(address: Address, spec: AdaptSpec, tell: Tell) -> dict[str, Any]:
     return report
 
 
-def _trained(spec: AdaptSpec, server: Path, own: Path, weights: Path, tell: Tell) -> dict[str, Any]:
+def _train_once(spec: AdaptSpec, server: Path, own: Path, weights: Path, tell: Tell) -> dict[str, Any]:
     """Train unless `weights` exists; returns the number of steps and the minutes that the training took."""
     about = spec.out / "training.json"
     if not (about.is_file() and weights.is_file()):
@@ -127,7 +127,7 @@ def _claim_folder(spec: AdaptSpec, plan: Plan) -> None:
     made.write_text(json.dumps(wanted, indent=1) + "\n")
 
 
-def _counting(tell: Tell, what: str) -> Callable[[int, int], None]:
+def _progress_of(tell: Tell, what: str) -> Callable[[int, int], None]:
     return lambda done, of: tell(what, done / max(of, 1))
 
 

@@ -63,7 +63,7 @@ class NoisyBoxes:
 
     def look(self, labels: Sequence[tuple[int, Label]]) -> list[tuple[int, Detection]]:
         """(actor id, detection) for each road user that counts and is found, and for each false box (`NOBODY`)."""
-        found = [(actor, self._seen(actor, label)) for actor, label in labels if label.counts]
+        found = [(actor, self._noisy_box(actor, label)) for actor, label in labels if label.counts]
         out = [(actor, detection) for actor, detection in found if detection is not None]
         if self._rng.random() < FALSE_BOXES:
             middle = self._height / 2
@@ -73,7 +73,7 @@ class NoisyBoxes:
             out.append((NOBODY, Detection("car", (u, v, right, v + side), 0.3)))
         return out
 
-    def _seen(self, actor: int, label: Label) -> Detection | None:
+    def _noisy_box(self, actor: int, label: Label) -> Detection | None:
         rng, true = self._rng, np.array(box_px(label))
         width, height = true[2] - true[0], true[3] - true[1]
         is_low = height < LOW_PX

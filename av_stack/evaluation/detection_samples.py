@@ -56,12 +56,12 @@ def gather_moments(
                 guests=GUESTS,
             )  # fmt: skip
             of = len(rounds) * len(presets) * spec.views
-            found = _look(detectors, rig, spec, maps, partial(_count, tell, len(moments), of))
+            found = _take_moments(detectors, rig, spec, maps, partial(_count, tell, len(moments), of))
             kept.mkdir(parents=True, exist_ok=True)
             part = path.with_suffix(".part")
             part.write_text(json.dumps([[asdict(sample) for sample in moment] for moment in found]))
             part.rename(path)
-        moments += [tuple(_sample(raw) for raw in moment) for moment in json.loads(path.read_text())]
+        moments += [tuple(_to_sample(raw) for raw in moment) for moment in json.loads(path.read_text())]
     return moments
 
 
@@ -69,7 +69,7 @@ def _count(tell: Callable[[int, int], None], before: int, of: int, now: int) -> 
     tell(before + now, of)
 
 
-def _look(
+def _take_moments(
     detectors: Sequence[Detector],
     rig: Sequence[CameraModel],
     spec: CaptureSpec,
@@ -91,7 +91,7 @@ def _look(
     return moments
 
 
-def _sample(raw: Mapping[str, Any]) -> Sample:
+def _to_sample(raw: Mapping[str, Any]) -> Sample:
     labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in raw["labels"])
     found = tuple(Detection(**{**one, "box_px": tuple(one["box_px"])}) for one in raw["found"])
     return Sample(labels, found, raw["group"])

@@ -111,7 +111,7 @@ class HealthEvaluation:
                 continue  # a standing car may see the same picture again
             self.noticed[fault.value].append(_is_noticed(fault, samples[: GOOD + BROKEN], rng))
         # A generator of its own: the faults' random numbers do not depend on this part.
-        self.passing += _is_passing_torn(samples, rng.spawn(1)[0])
+        self.passing += _reports_torn(samples, rng.spawn(1)[0])
 
     def raw(self) -> dict[str, Any]:
         return {"noticed": dict(self.noticed), "alarms": dict(self.alarms), "passing": list(self.passing)}
@@ -156,7 +156,7 @@ def _is_noticed(fault: Fault, samples: Sequence[HealthSample], rng: np.random.Ge
     return False
 
 
-def _is_passing_torn(samples: Sequence[HealthSample], rng: np.random.Generator) -> list[bool]:
+def _reports_torn(samples: Sequence[HealthSample], rng: np.random.Generator) -> list[bool]:
     monitor, vehicle, torn = HealthMonitor(), PassingVehicle.draw(samples[0].image, rng), []
     for number, sample in enumerate(samples):
         image = replace(sample.image, bgr=vehicle.paint(sample.image.bgr, number))

@@ -81,15 +81,15 @@ def stop_places(graph: LaneGraph, count: int, far_m: float, rng: np.random.Gener
             break
         signal = signals[int(rng.integers(len(signals)))]
         distance = float(rng.uniform(STOP_NEAREST_M, far_m))
-        behind = _behind(graph, graph.lanes[signal.lane], signal.stop_s_m, distance)
+        behind = _point_before(graph, graph.lanes[signal.lane], signal.stop_s_m, distance)
         if behind is not None and signal.place is not None:
-            place = _on(*behind)
+            place = _place_on_lane(*behind)
             away = np.hypot(signal.place[0] - place.pose.x_m, signal.place[1] - place.pose.y_m)
             found.append(StopPlace(place, signal.signal_id, float(away)))
     return found
 
 
-def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float] | None:
+def _point_before(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tuple[Lane, float] | None:
     """The lane and arc length `distance_m` before arc length `s_m` of `lane`.
 
     None if the lane has several predecessors there, or one in a junction.
@@ -103,7 +103,7 @@ def _behind(graph: LaneGraph, lane: Lane, s_m: float, distance_m: float) -> tupl
     return lane, s_m - distance_m
 
 
-def _on(lane: Lane, s_m: float) -> Place:
+def _place_on_lane(lane: Lane, s_m: float) -> Place:
     row = min(lane.curve.row_at(s_m), len(lane.s_m) - 2)
     x, y, z = (float(value) for value in lane.points[row])
     grade = atan2(float(lane.points[row + 1, 2]) - z, float(lane.s_m[row + 1] - lane.s_m[row]))

@@ -115,18 +115,18 @@ def evaluate(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
 
     `tell` is called with the current activity. Raises ConfigError if `out` holds a run with other settings.
     """
-    _claim(out, spec, rig)
+    _claim_folder(out, spec, rig)
     for map_name in spec.map_names:
         _visit_map(spec, rig, map_name, out, tell)
     figures = gather(spec, out)
     if "detection" in spec.parts:
-        figures += _detect(spec, rig, out, tell)
+        figures += _detection_figures(spec, rig, out, tell)
     if "dashcam" in spec.parts and spec.dashcam is not None:
         tell("looking at real pictures")
         figures += dashcam_lanes(spec.dashcam, out)
-    device, like, weights = _seen_with(spec)
+    device, like, weights = _device_and_weights(spec)
     ran_on = {**machine(), "device": device, "detector": f"{weights.name} as on {like}"}
-    about = {**ran_on, **_plain(spec), "rig": ", ".join(camera.name for camera in rig.cameras)}
+    about = {**ran_on, **_settings(spec), "rig": ", ".join(camera.name for camera in rig.cameras)}
     write_figures(figures, about, out, "perception")
     draw_figures(figures, out)
     return figures
@@ -166,12 +166,12 @@ def _visit_map(spec: EvalSpec, rig: Rig, map_name: str, out: Path, tell: Tell) -
         try:
             for number, (name, kind, which) in enumerate(missing):
                 tell(f"{name} ({number + 1} of {len(missing)} visits left on {map_name})")
-                _keep(visit_path(out, name), _make(visitor, spec, kind, which, detect))
+                _write_atomically(visit_path(out, name), _run_visit(visitor, spec, kind, which, detect))
         finally:
             visitor.close()
 
 
-def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Detect | None) -> Raw:
+def _run_visit(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Detect | None) -> Raw:
     if kind == "stand":
         return visitor.stand(number, spec.places, spec.presets)
     if kind == "drive":
@@ -182,7 +182,7 @@ def _make(visitor: Visitor, spec: EvalSpec, kind: str, number: int, detect: Dete
     return visitor.lights(number, spec.lights, spec.presets, LIGHTS_FAR_M, detect)
 
 
-def _keep(path: Path, raw: Raw) -> None:
+def _write_atomically(path: Path, raw: Raw) -> None:
     """Write the file atomically: a run may be stopped while it writes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
@@ -190,22 +190,22 @@ def _keep(path: Path, raw: Raw) -> None:
     part.rename(path)
 
 
-def _claim(out: Path, spec: EvalSpec, rig: Rig) -> None:
+def _claim_folder(out: Path, spec: EvalSpec, rig: Rig) -> None:
     """Record the settings in `out`. Raises ConfigError if it holds visits with other settings."""
-    path, own = out / "visits" / "settings.txt", json.dumps({**_plain(spec), "cameras": repr(rig.cameras)}, indent=1)
+    path, own = out / "visits" / "settings.txt", json.dumps({**_settings(spec), "cameras": repr(rig.cameras)}, indent=1)
     if path.is_file() and path.read_text() != own:
         raise ConfigError(f"{out} holds an evaluation with other settings: choose another --out, or delete it")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(own)
 
 
-def _plain(spec: EvalSpec) -> dict[str, Any]:
+def _settings(spec: EvalSpec) -> dict[str, Any]:
     """The settings as plain values for JSON; with the part ranging, also the description of the boxes' noise."""
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in asdict(spec).items()}
     return {**plain, "ranging_boxes": BOX_NOISE} if "ranging" in spec.parts else plain
 
 
-def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
+def _device_and_weights(spec: EvalSpec) -> tuple[str, str, Path]:
     """(present device, device whose detector is used, weights of that detector)."""
     device, _ = resolve_device("auto", has_weights=True)
     like = spec.like or device
@@ -213,13 +213,13 @@ def _seen_with(spec: EvalSpec) -> tuple[str, str, Path]:
 
 
 def _detector(spec: EvalSpec, confidence_min: float = CONFIDENCE_MIN) -> Detector:
-    device, _, weights = _seen_with(spec)
+    device, _, weights = _device_and_weights(spec)
     return Detector(network_for(weights, WIDTH_PX, HEIGHT_PX, device), confidence_min)
 
 
 def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detector]:
     """One detector for each camera, as in a drive: on a GPU with a network size per camera, on a CPU the smallest."""
-    device, like, weights = _seen_with(spec)
+    device, like, weights = _device_and_weights(spec)
     sizes = [network_size(camera.width_px, camera.height_px) for camera in cameras]
     if like == "cpu":
         sizes = [min(sizes, key=prod)] * len(sizes)
@@ -227,7 +227,7 @@ def _rig_detectors(spec: EvalSpec, cameras: Sequence[CameraModel]) -> list[Detec
     return [Detector(networks[size], EVERY_SCORE) for size in sizes]
 
 
-def _detect(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
+def _detection_figures(spec: EvalSpec, rig: Rig, out: Path, tell: Tell) -> list[Figure]:
     """The figures of the detector.
 
     With several cameras in the rig, its cameras that look ahead are used. With one camera, pictures are taken from

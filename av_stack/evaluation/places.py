@@ -28,7 +28,7 @@ def choose_places(graph: LaneGraph, count: int, rng: np.random.Generator) -> lis
     The car has a random offset and heading error in its lane, like a driven car.
     """
     lanes = [lane for lane in graph.lanes.values() if not lane.is_junction and lane.length_m > AHEAD_M + 3.0]
-    wanted = (_bends, _has_crest, lambda lane, row: True)
+    wanted = (_is_before_bend, _is_before_crest, lambda lane, row: True)
     places: list[Place] = []
     if not lanes:
         return places
@@ -48,11 +48,11 @@ def _ahead(lane: Lane, row: int) -> slice:
     return slice(row, max(lane.curve.row_at(lane.s_m[row] + 25.0), row + 2))
 
 
-def _bends(lane: Lane, row: int) -> bool:
+def _is_before_bend(lane: Lane, row: int) -> bool:
     return bool(np.abs(lane.curvature_1pm[_ahead(lane, row)]).max() > BEND_1PM)
 
 
-def _has_crest(lane: Lane, row: int) -> bool:
+def _is_before_crest(lane: Lane, row: int) -> bool:
     ahead = _ahead(lane, row)
     grade = np.diff(lane.points[ahead, 2]) / np.diff(lane.s_m[ahead])
     return bool(np.ptp(grade) > GRADE_CHANGE)

@@ -70,7 +70,7 @@ def _recalls(
 
 def _light_states(samples: Sequence[Sample], camera: str) -> Figure:
     """The fraction of the detected signal heads within reach whose state is right."""
-    right = [is_right for sample in samples for is_right, _ in _read(sample).values()]
+    right = [is_right for sample in samples for is_right, _ in _read_states(sample).values()]
     return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m, {camera}", _mean(right), len(right))
 
 
@@ -80,13 +80,13 @@ def _best_light_states(moments: Sequence[Moment]) -> Figure:
     for moment in moments:
         best: dict[int, tuple[bool, float]] = {}
         for sample in moment:
-            for number, reading in _read(sample).items():
+            for number, reading in _read_states(sample).items():
                 best[number] = max(best.get(number, reading), reading, key=lambda r: r[1])
         right += [is_right for is_right, _ in best.values()]
     return detection_figure("state of lights found", f"to {LIGHT_REACH_M:.0f} m", _mean(right), len(right), 0.98)
 
 
-def _read(sample: Sample) -> dict[int, tuple[bool, float]]:
+def _read_states(sample: Sample) -> dict[int, tuple[bool, float]]:
     """(whether its state is right, its height in px) of each detected head, by the head's number."""
     near = Sample(tuple(x for x in sample.labels if x.distance_m <= LIGHT_REACH_M), sample.found, sample.group)
     labels, found = match_labels(near, LIGHTS, CONFIDENCE)

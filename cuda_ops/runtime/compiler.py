@@ -80,11 +80,11 @@ def toolkit_version() -> str:
         from cuda.bindings import nvrtc
         from cuda.core import Program  # noqa: F401 - imported to check that it can be
     except ImportError as error:
-        raise CompilerMissingError(f"cuda.core is not usable ({_line(error)}); {INSTALL_HINT}") from None
+        raise CompilerMissingError(f"cuda.core is not usable ({_first_line(error)}); {INSTALL_HINT}") from None
     try:
         result, major, minor = nvrtc.nvrtcVersion()
     except RuntimeError as error:  # pathfinder's DynamicLibNotFoundError derives from it
-        raise CompilerMissingError(f"NVRTC is not found ({_line(error)}); {INSTALL_HINT}") from None
+        raise CompilerMissingError(f"NVRTC is not found ({_first_line(error)}); {INSTALL_HINT}") from None
     if int(result) != 0:
         raise CompilerMissingError(f"NVRTC does not answer (code {int(result)}); {INSTALL_HINT}")
     return f"nvrtc {major}.{minor} cuda.core {metadata.version('cuda-core')}"
@@ -130,5 +130,5 @@ def _find(path: Path, name: str, folders: Sequence[Path]) -> Path:
     raise CudaOpsError(f"{path}: no header {name!r} beside it or in {INCLUDE}")
 
 
-def _line(error: BaseException) -> str:
+def _first_line(error: BaseException) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]

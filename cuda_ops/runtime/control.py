@@ -102,7 +102,7 @@ class Control:
         self._pool = Pool(self._slab)
         self._by_stream: dict[int, torch.Tensor] = {}
         self._lock = threading.Lock()
-        with _anything_while_capturing():
+        with _allow_allocation():
             self._side = torch.cuda.Stream(device)
 
     def get(self) -> torch.Tensor:
@@ -121,7 +121,7 @@ class Control:
 
     def _slab(self) -> torch.Tensor:
         """Zeroed memory, allocated on a stream that is not capturing, so that it does not belong to a graph."""
-        with _anything_while_capturing(), torch.cuda.device(self._device), torch.cuda.stream(self._side):
+        with _allow_allocation(), torch.cuda.device(self._device), torch.cuda.stream(self._side):
             slab = torch.zeros((SLAB_SETS, CONTROL_WORDS), dtype=torch.int32, device=f"cuda:{self._device}")
             self._side.synchronize()
         return slab
@@ -144,7 +144,7 @@ def _checked(what: str, error: int) -> None:
 
 
 @contextmanager
-def _anything_while_capturing() -> Iterator[None]:
+def _allow_allocation() -> Iterator[None]:
     """Context in which this thread may allocate memory while a stream captures a graph."""
     mode = ctypes.c_int(RELAXED)
     _checked("cuThreadExchangeStreamCaptureMode", _driver().cuThreadExchangeStreamCaptureMode(ctypes.byref(mode)))

@@ -89,7 +89,7 @@ class GpuLauncher:
         stream = _stream(torch.cuda.current_stream(self._device).cuda_stream)
         config = _config(grid, block, shared_bytes, cooperative, early and self._can_start_early, cluster)
         if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
-            self._ask_for_shared(kernel, shared_bytes)
+            self._request_shared(kernel, shared_bytes)
         launch(stream, config, self._kernel(kernel), *[_value(argument) for argument in arguments])
 
     def _launch_with_maps(
@@ -107,7 +107,7 @@ class GpuLauncher:
         key = (kernel, block, shared_bytes, cluster)
         if key not in self._resident:
             if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
-                self._ask_for_shared(kernel, shared_bytes)
+                self._request_shared(kernel, shared_bytes)
             self._resident[key] = self._count_resident(self._kernel(kernel).occupancy, block, shared_bytes, cluster)
         return self._resident[key]
 
@@ -131,7 +131,7 @@ class GpuLauncher:
     ) -> PreparedLaunch:
         """A prepared launch of `kernel`; a call passes addresses for the arguments at `slots`, the others are fixed."""
         if shared_bytes > self._shared.get(kernel, SHARED_UNASKED):
-            self._ask_for_shared(kernel, shared_bytes)
+            self._request_shared(kernel, shared_bytes)
         values = [_c_value(argument) for argument in arguments]
         handle = int(self._kernel(kernel).handle)
         return PreparedLaunch(handle, self._device, grid, block, cluster, values, slots, shared_bytes)
@@ -143,7 +143,7 @@ class GpuLauncher:
         """The address of the control words of the current stream, or of the next captured launch."""
         return int(control(self._device).get().data_ptr())
 
-    def _ask_for_shared(self, kernel: str, shared_bytes: int) -> None:
+    def _request_shared(self, kernel: str, shared_bytes: int) -> None:
         from cuda.bindings import driver
 
         what = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES

@@ -37,7 +37,7 @@ def register(
     name = schema.split("(", 1)[0]
     _LIBRARY.define(schema)
     _LIBRARY.impl(name, cpu, "CPU")
-    _LIBRARY.impl(name, _or_through_the_host(gpu, cpu), "CUDA")
+    _LIBRARY.impl(name, _with_host_fallback(gpu, cpu), "CUDA")
     torch.library.register_fake(f"{NAMESPACE}::{name}", fake, lib=_LIBRARY)
     if backward is not None:
         torch.library.register_autograd(f"{NAMESPACE}::{name}", backward, setup_context=keep, lib=_LIBRARY)
@@ -45,7 +45,7 @@ def register(
     return operator
 
 
-def _or_through_the_host(gpu: Callable[..., Any], cpu: Callable[..., Any]) -> Callable[..., Any]:
+def _with_host_fallback(gpu: Callable[..., Any], cpu: Callable[..., Any]) -> Callable[..., Any]:
     def call(*arguments: Any) -> Any:
         if why_no_gpu() is None:
             return gpu(*arguments)

@@ -53,7 +53,7 @@ class MapLoader:
         except UnicodeEncodeError as error:
             raise MapError(f"map {GENERATED_MAP}: the text is not UTF-8") from error
         if not may_wait:
-            self._let_building_end()
+            self._raise_if_building()
         if self._known(version) is None and not self._end_building(version):
             opendrive.parse(text, GENERATED_MAP)  # finds most errors at once, before a process starts
             build = self._begin_building(version, Build(GENERATED_MAP, text, self._seed))
@@ -63,7 +63,7 @@ class MapLoader:
             self._end_building(version)
         self._client_text = text
 
-    def _let_building_end(self) -> None:
+    def _raise_if_building(self) -> None:
         """Raise StillBuilding while a map is being built: only one build runs at a time."""
         if self._building is not None and not self._building[1].is_over():
             raise StillBuilding(self._building[1])
@@ -102,10 +102,10 @@ class MapLoader:
         version = version_of(base, text)
         known = self._known(version)
         if known is None:
-            known = self._make_here(version, base, text) if may_wait else self._make_beside(version, base, text)
+            known = self._build_here(version, base, text) if may_wait else self._build_in_child(version, base, text)
         return replace(known, name=called)
 
-    def _make_here(self, version: str, name: str, text: str) -> LoadedMap:
+    def _build_here(self, version: str, name: str, text: str) -> LoadedMap:
         """Build the map in this process: the fastest way, but no client gets an answer meanwhile."""
         if self._building is not None and self._building[0] == version:  # started while there were other clients
             self._building[1].wait()
@@ -115,9 +115,9 @@ class MapLoader:
         self._keep(version, made)
         return made
 
-    def _make_beside(self, version: str, name: str, text: str) -> LoadedMap:
+    def _build_in_child(self, version: str, name: str, text: str) -> LoadedMap:
         """Build the map in a child process; raises StillBuilding until it is done."""
-        self._let_building_end()
+        self._raise_if_building()
         if not self._end_building(version):
             build = Build(name, text, self._seed, math.inf, UNBOUNDED)
             raise StillBuilding(self._begin_building(version, build))

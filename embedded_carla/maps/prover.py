@@ -56,7 +56,7 @@ def die_with_parent() -> None:
 
 def judge(text: str, limits: Limits) -> Failure | None:
     """Read the map as a client does. Returns the failure, or None."""
-    failure = _trial(text, limits)
+    failure = _read_in_fork(text, limits)
     if failure is None or failure.road:
         return failure
     return Failure(failure.what, _locate(text, limits))
@@ -64,7 +64,7 @@ def judge(text: str, limits: Limits) -> Failure | None:
 
 def traffic_fault(text: str, limits: Limits) -> str:
     """The error of a TrafficManager that prepares the map, "" if there is none."""
-    failure = _trial(text, limits, _prepare_traffic)
+    failure = _read_in_fork(text, limits, _prepare_traffic)
     return "" if failure is None else failure.what.replace("CARLA's map parser", "CARLA's TrafficManager")
 
 
@@ -72,7 +72,7 @@ def _prepare_traffic(town: Any, _on_road: Callable[[int], None]) -> None:
     town.cook_in_memory_map(os.devnull)
 
 
-def _trial(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
+def _read_in_fork(text: str, limits: Limits, question: Question = ask_everything) -> Failure | None:
     """Read the map and query it in a forked process. Returns the failure, or None."""
     reading, writing = os.pipe()
     process = os.fork()
@@ -145,8 +145,8 @@ def _locate(text: str, limits: Limits) -> str:
     deadline_s = time.monotonic() + limits.seconds
     while len(roads) > 1 and time.monotonic() < deadline_s:
         half = roads[: len(roads) // 2]
-        roads = half if _trial(_alone(root, half), part) else roads[len(roads) // 2 :]
-    is_found = len(roads) == 1 and _trial(_alone(root, roads), part) is not None
+        roads = half if _read_in_fork(_alone(root, half), part) else roads[len(roads) // 2 :]
+    is_found = len(roads) == 1 and _read_in_fork(_alone(root, roads), part) is not None
     return str(roads[0].get("id")) if is_found else ""
 
 

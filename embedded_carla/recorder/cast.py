@@ -110,7 +110,7 @@ class Cast:
         if self._ignore_hero and event.value("role_name") == "hero":
             self.free.add(event.actor)
         else:
-            self._still(event.actor, actor)
+            self._disable_physics(event.actor, actor)
 
     def _is_left_out(self, type_id: str) -> bool:
         """Whether actors of this type are not created.
@@ -153,7 +153,7 @@ class Cast:
         self._memory.note(actor)
         return actor
 
-    def _still(self, recorded: int, actor: Actor) -> None:
+    def _disable_physics(self, recorded: int, actor: Actor) -> None:
         """Disable the actor's physics, because the recording moves it now."""
         if actor.kind in (ActorKind.VEHICLE, ActorKind.WALKER):
             body = self._episode.fleet if actor.kind is ActorKind.VEHICLE else self._episode.crowd

@@ -185,7 +185,7 @@ class Replayer:
             if not keep and recorded in play.cast.made:
                 play.cast.remove(recorded)
             elif recorded not in play.cast.free:
-                _let_go(play.episode, actor, play.cast.had_physics(recorded))
+                _release_to_physics(play.episode, actor, play.cast.had_physics(recorded))
 
     def _go_to(self, play: _Play, time_s: float) -> None:
         for frame in play.timeline.until(time_s):
@@ -294,7 +294,7 @@ def _moved_vehicle(play: _Play, recorded: int) -> Actor | None:
     return actor if actor is not None and actor.kind is ActorKind.VEHICLE and recorded not in play.cast.free else None
 
 
-def _let_go(episode: Episode, actor: Actor, physics: bool) -> None:
+def _release_to_physics(episode: Episode, actor: Actor, physics: bool) -> None:
     """Return the actor to physics: restore its physics state, stop it and release its controls."""
     if actor.kind is ActorKind.VEHICLE:
         episode.fleet.physics[actor.slot] = physics

@@ -66,7 +66,7 @@ def _line(
     painted = ~jump & (np.searchsorted(begins, middle, side="right") > np.searchsorted(ends, middle, side="right"))
     centre, leftward = grid.at(border, s), grid.leftward_at(s)
     edges = []
-    shift = line.offset_m + _off_the_kerb(grid, border, line.width_m)
+    shift = line.offset_m + _kerb_shift_m(grid, border, line.width_m)
     for side in (0.5, -0.5):
         edge = centre.copy()
         edge[:, :2] += (shift + side * line.width_m) * leftward
@@ -79,7 +79,7 @@ def _line(
     soup.add(material, SemanticTag.ROAD_LINES, quads, face_normals(quads), uv)
 
 
-def _off_the_kerb(grid: SectionGrid, border: int, width_m: float) -> float:
+def _kerb_shift_m(grid: SectionGrid, border: int, width_m: float) -> float:
     """Lateral shift (positive left) of a line beside a kerb; without it, half of the line is under the kerb stone."""
     surfaces = [surface_of(grid.kind(i)) if 0 <= i < len(grid.lanes) else None for i in (border - 1, border)]
     left, right = (surface is not None and surface.raised for surface in surfaces)

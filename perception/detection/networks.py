@@ -69,16 +69,16 @@ class OpenVinoNetwork:
         return other
 
     def start(self, bgr: Image) -> Callable[[], Float32]:
-        self._give(bgr)
+        self._set_input(bgr)
         self._request.start_async()
         return self._rows
 
     def infer(self, bgr: Image) -> Float32:
-        self._give(bgr)
+        self._set_input(bgr)
         self._request.infer()
         return self._rows()
 
-    def _give(self, bgr: Image) -> None:
+    def _set_input(self, bgr: Image) -> None:
         self._request.wait()  # an earlier picture whose rows were never fetched
         self._picture = np.ascontiguousarray(bgr[None])  # shared with OpenVINO, so it must outlive the request
         self._request.set_input_tensor(self._tensor(self._picture, shared_memory=True))

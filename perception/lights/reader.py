@@ -85,7 +85,7 @@ class LightReader:
                 told.setdefault(name, seen)
         for name, (head, lit) in told.items():
             self._vote(name, head, lit)
-        views_of = {name: view for name, votes in self._votes.items() if (view := _verdict(name, votes)) is not None}
+        views_of = {name: view for name, votes in self._votes.items() if (view := _decide(name, votes)) is not None}
         return views_of | {
             name: replace(views_of[first], signal_id=name)
             for name, first in self._same_head.items()
@@ -125,7 +125,7 @@ class LightReader:
         ]
 
 
-def _verdict(signal_id: str, votes: Float) -> TrafficLightView | None:
+def _decide(signal_id: str, votes: Float) -> TrafficLightView | None:
     """The state with the most votes, with its share of the votes as confidence; None if votes disagree or are too few.
 
     If the votes are divided between red and yellow only, the state is red.

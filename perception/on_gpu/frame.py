@@ -94,7 +94,7 @@ class GpuFrame:
     def begin(self, camera: str, bgr: Image) -> None:
         """Upload a picture of the next frame; start the graph when the frame is complete."""
         with self._lock:
-            self._bring(camera, bgr)
+            self._upload(camera, bgr)
             if len(self._new) == len(self._cameras):
                 self._start()
 
@@ -105,14 +105,14 @@ class GpuFrame:
         """
         if self._paint is None or self._numbers.get(image.camera.name) != 0:
             return detect_paint_on_cpu(image, view, columns)
-        white, yellow, contrast, lab, lane_light, edges = self._look(image)[:PAINT_RESULTS]
+        white, yellow, contrast, lab, lane_light, edges = self._results_of(image)[:PAINT_RESULTS]
         mask = PaintMask(white, yellow, contrast, lab, columns.left, columns.right, lane_light)
         return mask, segments_of(edges)
 
     def detect(self, image: CameraImage) -> tuple[Detection, ...]:
         """The same result as `Detector.detect`. Raises ValueError for a camera without a network."""
         name = image.camera.name
-        results = self._look(image)
+        results = self._results_of(image)
         if name not in self._detectors:
             raise ValueError(f"camera {name!r}: this frame has no network for it")
         place = 0 if self._paint is None else PAINT_RESULTS
@@ -124,20 +124,20 @@ class GpuFrame:
         size = image.camera.width_px, image.camera.height_px
         return self._detectors[name].to_detections(rows, letterbox_size(size, batch.network.size_px)[1], image.bgr)
 
-    def _look(self, image: CameraImage) -> Sequence[NDArray[Any]]:
+    def _results_of(self, image: CameraImage) -> Sequence[NDArray[Any]]:
         """The graph's results for the frame that contains this picture."""
         name = image.camera.name
         if image.camera != self._cameras.get(name):
             raise ValueError(f"camera {name!r}: the graph was captured for {tuple(self._cameras.values())}")
         with self._lock:
             if self._seen.get(name) is not image.bgr:
-                self._bring(name, image.bgr)
+                self._upload(name, image.bgr)
                 self._start()
             if self._results is None:
                 self._results = self._graph.wait()
             return self._results
 
-    def _bring(self, name: str, bgr: Image) -> None:
+    def _upload(self, name: str, bgr: Image) -> None:
         camera = self._cameras.get(name)
         if camera is None or bgr.shape != (camera.height_px, camera.width_px, 3):
             raise ValueError(f"camera {name!r}, {bgr.shape}: the graph was captured for {(*self._cameras.values(),)}")
@@ -159,13 +159,13 @@ class GpuFrame:
             parts.append(() if self._paint is None else self._paint(pictures[0]))
         for batch, branch in zip(self._batches[1:], others, strict=True):
             with branch.beside():
-                parts.append(self._detected(batch, pictures))
-        parts[1:1] = [self._detected(batch, pictures) for batch in self._batches[:1]]
+                parts.append(self._batch_results(batch, pictures))
+        parts[1:1] = [self._batch_results(batch, pictures) for batch in self._batches[:1]]
         for branch in (paint, *others):
             branch.join()
         return [result for part in parts for result in part]
 
-    def _detected(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
+    def _batch_results(self, batch: _Batch, pictures: Sequence[torch.Tensor]) -> Sequence[torch.Tensor]:
         """Boxes, scores, labels and counts of a batch.
 
         The pictures are fitted like `detector.letterbox` does: never enlarged, in the top left corner, grey beside it.
