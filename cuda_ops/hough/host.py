@@ -51,6 +51,27 @@ class Scratch:
     peaks: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Results:
+    """Output arrays: `lines` (N, 4) float32, `count` (2,) int32, `segments` (N, 4, 4) int32, or None for none."""
+
+    lines: Any
+    count: Any
+    segments: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentRule:
+    """The segments to find: their minimum length, and the largest gap that is bridged."""
+
+    length_min_px: float = 0.0
+    gap_max_px: int = 0
+
+
+ANY_SEGMENT = SegmentRule()
+"""Every segment, without bridged gaps."""
+
+
 def scratch_sizes(grid: Grid) -> tuple[int, int, int]:
     """Sizes of the `Scratch` arrays in elements: points, votes (angles * pitch), and the most possible local maxima."""
     bins = grid.angles * grid.pitch
@@ -74,22 +95,17 @@ def run(
     table: Any,
     votes_min: int,
     scratch: Scratch,
-    lines: Any,
-    segments: Any,
-    count: Any,
-    length_min_px: float = 0.0,
-    gap_max_px: int = 0,
+    results: Results,
+    rule: SegmentRule = ANY_SEGMENT,
 ) -> None:
-    """Find the lines of `edges` (H, W) uint8.
-
-    Writes `lines` (N, 4) float32, `count` (2) int32 and, unless it is None, `segments` (N, 4, 4) int32.
-    """
+    """Find the lines of `edges` (H, W) uint8 with more than `votes_min` pixels; `table` is that of `directions`."""
     shared = 4 * min(grid.pitch, BINS)
     blocks = min(launcher.resident_blocks("hough_lines", THREADS, shared), grid.angles)
     arguments: list[Argument] = [
         Ptr(edges), I32(grid.width), I32(grid.height), Ptr(table), I32(grid.angles), I32(grid.rhos), I32(votes_min),
-        F32(grid.rho_step), F32(grid.theta_step), F32(0.0), F32(length_min_px), I32(gap_max_px), Ptr(scratch.points),
-        Ptr(scratch.votes), Ptr(scratch.peaks), Ptr(launcher.control_words()), Ptr(lines), Ptr(segments), Ptr(count),
-        I32(int(lines.shape[0])),
+        F32(grid.rho_step), F32(grid.theta_step), F32(0.0), F32(rule.length_min_px), I32(rule.gap_max_px),
+        Ptr(scratch.points),
+        Ptr(scratch.votes), Ptr(scratch.peaks), Ptr(launcher.control_words()), Ptr(results.lines),
+        Ptr(results.segments), Ptr(results.count), I32(int(results.lines.shape[0])),
     ]  # fmt: skip
     launcher.launch("hough_lines", (blocks, 1, 1), THREADS, arguments, shared_bytes=shared, cooperative=True)

@@ -9,7 +9,7 @@ from math import pi
 import torch
 
 from cuda_ops.hough import host, reference
-from cuda_ops.hough.host import Grid, Scratch
+from cuda_ops.hough.host import Grid, Results, Scratch, SegmentRule
 from cuda_ops.runtime.checks import check, check_number
 from cuda_ops.runtime.gpu import launcher
 from cuda_ops.runtime.registry import register
@@ -89,8 +89,8 @@ def _gpu(
     )
     table = _table(grid, edges.device)
     kernels = launcher("hough", edges.get_device())
-    wanted = segments if has_segments else None
-    host.run(kernels, edges, grid, table, votes_min, scratch, lines, wanted, count, length_min, gap)
+    results = Results(lines, count, segments if has_segments else None)
+    host.run(kernels, edges, grid, table, votes_min, scratch, results, SegmentRule(length_min, gap))
     return lines[:, :3], count, segments
 
 
