@@ -260,7 +260,7 @@ def _figures(counts: Counter[str], pictures: int) -> dict[str, float]:
 def read_picture(path: Path) -> Image:
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise OSError(f"{path} is no picture")
+        raise OSError(f"{path} is not a picture")
     return np.asarray(bgr, dtype=np.uint8)
 
 

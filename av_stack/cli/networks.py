@@ -213,7 +213,7 @@ def _inputs(folder: Path | None, count: int, width_px: int, height_px: int) -> I
     for path in paths[:: max(len(paths) // count, 1)][:count]:
         bgr = cv2.imread(str(path))
         if bgr is None:
-            raise ConfigError(f"{path} is no picture")
+            raise ConfigError(f"{path} is not a picture")
         rgb = np.ascontiguousarray(cv2.resize(bgr, (width_px, height_px), interpolation=cv2.INTER_AREA)[:, :, ::-1])
         yield torch.from_numpy(rgb).permute(2, 0, 1)[None].float() / 255.0
 

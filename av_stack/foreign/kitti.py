@@ -42,7 +42,7 @@ APART_MAX_S = 0.06
 
 
 class Kitti:
-    """A `ForeignSource`. Raises ConfigError where there is no picture, or the calibration is for another size."""
+    """A `ForeignSource`. Raises ConfigError if there is no picture, or the calibration is for another size."""
 
     kind = "KITTI drive"
 
@@ -192,7 +192,7 @@ def _times(file: Path) -> Float:
             seconds = (datetime.fromisoformat(whole) - datetime(2000, 1, 1)).total_seconds()
             times.append(seconds + float(f"0.{part or 0}"))
         except ValueError:
-            raise ConfigError(f"{file}: line {number} is no time: {line[:40]!r}") from None
+            raise ConfigError(f"{file}: line {number} is not a time: {line[:40]!r}") from None
     return np.array(times)
 
 

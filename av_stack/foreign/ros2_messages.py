@@ -58,7 +58,7 @@ def picture_of(message: Any) -> Image:
     channels, conversion = ENCODINGS[message.encoding]
     height, width, step = message.height, message.width, message.step
     if step < width * channels or len(message.data) < height * step or 0 in (height, width):
-        raise ValueError(f"{len(message.data)} bytes are no picture of {width}x{height} px")
+        raise ValueError(f"{len(message.data)} bytes are not a picture of {width}x{height} px")
     rows = np.frombuffer(message.data, np.uint8, height * step).reshape(height, step)
     pixels = rows[:, : width * channels].reshape(height, width, channels)
     bgr = pixels if conversion is None else cv2.cvtColor(np.ascontiguousarray(pixels), conversion)

@@ -173,5 +173,5 @@ def _number(option: str, text: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ConfigError(f"{option}: {text.strip()!r:.40} is no number")
+        raise ConfigError(f"{option}: {text.strip()!r:.40} is not a number")
     return number

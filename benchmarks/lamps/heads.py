@@ -77,7 +77,7 @@ def read_picture(path: Path) -> Image:
     """The picture as BGR; raises OSError where the file is none."""
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise OSError(f"{path} is no picture")
+        raise OSError(f"{path} is not a picture")
     return np.asarray(bgr, dtype=np.uint8)
 
 

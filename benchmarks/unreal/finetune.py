@@ -136,7 +136,7 @@ def _stack(paths: list[Path], device: str) -> torch.Tensor:
 def _read_rgb(path: Path) -> np.ndarray[Any, Any]:
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise OSError(f"{path} is no picture")
+        raise OSError(f"{path} is not a picture")
     return bgr[:, :, ::-1]
 
 

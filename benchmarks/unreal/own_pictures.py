@@ -62,7 +62,7 @@ def samples_of(folder: Path, detector: Detector) -> list[Sample]:
         path = folder / f"{number:04d}.png"
         bgr = cv2.imread(str(path))
         if bgr is None:
-            raise ConfigError(f"{path} is no picture; {folder} was not rendered completely")
+            raise ConfigError(f"{path} is not a picture; {folder} was not rendered completely")
         labels = tuple(Label(**{**label, "box_px": tuple(label["box_px"])}) for label in row["labels"])
         out.append(Sample(labels, detector.detect_in(np.asarray(bgr, dtype=np.uint8)), row["group"]))
     return out

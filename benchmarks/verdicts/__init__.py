@@ -100,7 +100,7 @@ def read_rows(folders: Mapping[str, list[Path]]) -> list[Row]:
             for entry in json.loads((folder / "suite.json").read_text())["drives"]:
                 name = _TYPE.search(entry["scenario"])
                 if name is None:
-                    raise ValueError(f"{folder}: run {entry['scenario']} is no route with one scenario")
+                    raise ValueError(f"{folder}: run {entry['scenario']} is not a route with one scenario")
                 key = (int(name["number"]), name["type"], entry["map"])
                 verdicts = found.setdefault(key, {})
                 if entry["end"] != NOT_STARTED:

@@ -47,7 +47,7 @@ class MapLibrary:
             if candidate in files:
                 return name, _read(files[candidate])
         there = ", ".join(sorted(files))
-        raise MapError(f"unknown map {given!r:.200}; available: {there} (--maps DIR adds the maps in DIR)")
+        raise MapError(f"unknown map {given!r:.200}; there are {there} (--maps DIR adds the maps in DIR)")
 
     def is_own(self, given: str) -> bool:
         """Whether the map of this name comes with the server; the server's tests prove that clients can use it."""

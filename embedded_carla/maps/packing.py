@@ -61,7 +61,7 @@ def _class(path: str) -> type:
     module, _, name = path.partition(":")
     found = getattr(importlib.import_module(module), name) if module.startswith(PACKAGE) else None
     if not isinstance(found, type) or found.__module__ != module:
-        raise PackingError(f"{path} is no class of this package")
+        raise PackingError(f"{path} is not a class of this package")
     return found
 
 

@@ -54,7 +54,7 @@ def number(element: Element, key: str, default: float | None = None) -> float:
     except ValueError:
         value = float("nan")
     if not np.isfinite(value):
-        raise ValueError(f"<{element.tag}> in line {element.sourceline}: {key}={text!r} is no number")
+        raise ValueError(f"<{element.tag}> in line {element.sourceline}: {key}={text!r} is not a number")
     return value
 
 
@@ -62,7 +62,7 @@ def integer(element: Element, key: str) -> int:
     """An integer attribute. Raises ValueError if it is missing or not an integer."""
     value = number(element, key)
     if value != int(value):
-        raise ValueError(f"<{element.tag}> in line {element.sourceline}: {key}={element.get(key)!r} is no integer")
+        raise ValueError(f"<{element.tag}> in line {element.sourceline}: {key}={element.get(key)!r} is not an integer")
     return int(value)
 
 

@@ -47,7 +47,7 @@ class RecordingFolder:
             raise CommandError(f"{name!r:.80} names no recording: expected a file name such as 'recording01.log'")
         found = root / inside
         if not found.resolve().is_relative_to(root) or (found.exists() and not found.is_file()):
-            raise CommandError(f"{name!r:.80} names no recording: it leads out of {self.folder} or is no file")
+            raise CommandError(f"{name!r:.80} names no recording: it leads out of {self.folder} or is not a file")
         return found
 
     def existing(self, name: str) -> Path | None:

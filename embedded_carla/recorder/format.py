@@ -183,7 +183,7 @@ def unpack_header(read: Callable[[int], bytes]) -> Header:
     def exactly(size: int) -> bytes:
         data = read(size)
         if len(data) != size:
-            raise RecordingError("is no CARLA recording: it ends in its header")
+            raise RecordingError("is not a CARLA recording: it ends in its header")
         return data
 
     def text() -> str:
@@ -191,7 +191,7 @@ def unpack_header(read: Callable[[int], bytes]) -> Header:
 
     (version,) = _COUNT.unpack(exactly(2))
     if (length := _COUNT.unpack(exactly(2))[0]) != len(MAGIC) or exactly(length) != MAGIC.encode():
-        raise RecordingError("is no CARLA recording: it does not begin as one")
+        raise RecordingError("is not a CARLA recording: it does not begin as one")
     (date_s,) = struct.unpack("<q", exactly(8))
     return Header(version, date_s, text())
 

@@ -60,7 +60,7 @@ def _input(path: Path, size_px: tuple[int, int]) -> NDArray[np.float32]:
     """The picture in the format of the exported network: RGB, 0 to 1, channels first."""
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise ConfigError(f"{path} is no picture")
+        raise ConfigError(f"{path} is not a picture")
     picture, _ = letterbox(np.asarray(bgr, dtype=np.uint8), size_px)
     return np.ascontiguousarray(picture[:, :, ::-1].transpose(2, 0, 1))[None].astype(np.float32) / 255.0
 

@@ -138,7 +138,7 @@ def read_labelled(path: Path) -> tuple[NDArray[np.uint8], Float]:
     """A picture (height, width, 3) RGB of a data set, and its boxes (n, 5): class or UNLEARNT, and edges, px."""
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise OSError(f"{path} is no picture")
+        raise OSError(f"{path} is not a picture")
     objects = path.parents[2] / "objects" / path.parent.name / f"{path.stem}.jsonl"
     rows = [json.loads(line) for line in objects.read_text().splitlines()]
     boxes = [[CLASSES.index(row["class"]) if _is_learnt(row) else UNLEARNT, *row["box_px"]] for row in rows]

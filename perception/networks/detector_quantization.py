@@ -97,6 +97,6 @@ def _input(path: Path) -> torch.Tensor:
     """The picture in the format of the network: (1, 3, height, width), RGB, 0 to 1."""
     bgr = cv2.imread(str(path))
     if bgr is None:
-        raise ConfigError(f"{path} is no picture")
+        raise ConfigError(f"{path} is not a picture")
     picture, _ = letterbox(np.asarray(bgr, dtype=np.uint8), COMPACT_SIZE_PX)
     return torch.from_numpy(np.ascontiguousarray(picture[:, :, ::-1])).permute(2, 0, 1)[None].float() / 255.0

@@ -57,5 +57,5 @@ def test_a_lost_object_is_a_loss_with_a_spread() -> None:
 def test_a_missing_picture_is_named(tmp_path: Path) -> None:
     ultralytics()
     (tmp_path / LABELS_FILE).write_text(json.dumps([{"labels": [], "group": "ClearNoon"}]))
-    with pytest.raises(ConfigError, match="is no picture; "):
+    with pytest.raises(ConfigError, match="is not a picture; "):
         samples_of(tmp_path, Detector(Float32Network(WEIGHTS, (160, 96), "cpu")))

@@ -109,7 +109,7 @@ def test_another_seed_text_or_code_is_another_file(tmp_path: Path) -> None:
 def test_only_classes_of_this_package_are_made() -> None:
     data = bytes_of(Transform())
     assert same(unpack(data), Transform())
-    with pytest.raises(PackingError, match="is no class of this package"):
+    with pytest.raises(PackingError, match="is not a class of this package"):
         pack(subprocess.CompletedProcess([], 0))
     with pytest.raises(PackingError, match="not plain data"):
         pack(np.array([object()]))

@@ -27,7 +27,7 @@ JUMP = '<geometry s="50" x="5000" y="0" hdg="0" length="50"><line/></geometry></
         (town(road().replace('type="driving"', 'type="border"')), "no drivable lane"),
         (town(road(), road()), "two roads have the id 1"),
         (town(road(length=0.0)), "road 1 has no length"),
-        (town(road().replace('hdg="0"', 'hdg="north"')), "hdg='north' is no number"),
+        (town(road().replace('hdg="0"', 'hdg="north"')), "hdg='north' is not a number"),
         (town(road().replace('x="0"', "")), "has no x"),
         (town(road(shape="<bezier/>")), "has no shape"),
         (town(road().replace("<lanes>", "<lanes/><lanes>")), "road 1 has more than one <lanes>"),

@@ -52,7 +52,7 @@ def test_links_do_not_lead_out(folder: RecordingFolder, tmp_path: Path) -> None:
     (folder.folder / "sub").mkdir()
     with pytest.raises(CommandError, match="leads out"):
         folder.path("link.log")
-    with pytest.raises(CommandError, match=r"leads out of .* or is no file"):
+    with pytest.raises(CommandError, match=r"leads out of .* or is not a file"):
         folder.path("sub")
 
 

@@ -115,7 +115,7 @@ def test_a_real_servers_recording_comes_back_byte_for_byte(real_recording: Path)
 
 def test_header_of_something_else_is_refused() -> None:
     for data in (b"", b"\x01\x00", b"\x01\x00\x0e\x00CARLA_RECORDEX" + b"\0" * 20, drive_bytes()[:20], b"\x7fELF" * 20):
-        with pytest.raises(RecordingError, match="is no CARLA recording"):
+        with pytest.raises(RecordingError, match="is not a CARLA recording"):
             unpack_header(io.BytesIO(data).read)
 
 

@@ -197,11 +197,11 @@ def test_a_cut_recording_plays_what_is_whole(client: Any) -> None:
 def test_files_that_are_not_as_they_should_be(client: Any, folder: Path) -> None:
     assert client.replay_file("absent.log", 0, 0, 0).endswith(f"File {folder / 'absent.log'} not found on server\n")
     assert client.show_recorder_file_info("/x/absent.log", False).startswith(f"File {folder / 'absent.log'} not found")
-    for name, why in (("text.log", "is no CARLA recording"), ("nowhere.log", "'Town99'.*there are: .*city_grid")):
+    for name, why in (("text.log", "is not a CARLA recording"), ("nowhere.log", "'Town99'.*there are .*city_grid")):
         with pytest.raises(RuntimeError, match=why) as caught:
             client.replay_file(name, 0, 0, 0)
         assert "\n" not in str(caught.value)
-    with pytest.raises(RuntimeError, match=r"text.log is no CARLA recording"):
+    with pytest.raises(RuntimeError, match=r"text.log is not a CARLA recording"):
         client.show_recorder_collisions("text.log", "a", "a")
     with pytest.raises(RuntimeError, match="damaged") as caught:
         client.show_recorder_file_info("damaged.log", True)

@@ -73,7 +73,7 @@ def test_a_map_that_the_wheel_cannot_read_is_refused_and_harms_nobody(towns: Ser
     before = client.get_world().get_map().name
     with pytest.raises(RuntimeError, match=r"map crashing: road 2 is refused by CARLA's map parser \(map::at\)"):
         client.load_world("crashing")
-    with pytest.raises(RuntimeError, match=r"map refused: <laneOffset> in line 1: a='nan' is no number"):
+    with pytest.raises(RuntimeError, match=r"map refused: <laneOffset> in line 1: a='nan' is not a number"):
         client.load_world("refused")
     assert client.get_world().get_map().name == before
     assert client.load_world("sliver").get_map().generate_waypoints(5.0)

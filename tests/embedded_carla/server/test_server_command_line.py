@@ -23,7 +23,7 @@ HEAVY = ("numba", "moderngl", "scipy", "shapely", "numpy")
         (("--seed", "-5"), "argument --seed: '-5' is not a whole number from 0 to 4294967295"),
         (("--look", "new"), "argument --look: 'new' is not a whole number from 0 to 4294967295"),
         (("--port", "65535"), "argument --port: '65535' is not a whole number from 0 to 65534"),
-        (("--map", "Nowhere"), "unknown map 'Nowhere'; available: city_grid, country_road, motorway, proving_ground"),
+        (("--map", "Nowhere"), "unknown map 'Nowhere'; there are city_grid, country_road, motorway, proving_ground"),
         (("--recordings", __file__), "is not a folder"),
     ],
 )
