@@ -83,7 +83,7 @@ def load_class(name: str) -> type[Any]:
 
 
 def checked(name: str, command: Any) -> ControlCommand:
-    """`command`, if it is valid. Raises AgentError for a wrong type, a value that is not a number, or one out of range."""
+    """`command`, if it is valid. Raises AgentError for a wrong type, or a value that is NaN or out of range."""
     if not isinstance(command, ControlCommand):
         raise AgentError(f"agent {name}: a step returned {type(command).__name__}; expected a ControlCommand")
     for key, (low, high) in LIMITS.items():

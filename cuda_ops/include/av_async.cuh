@@ -2,7 +2,8 @@
 #pragma once
 #include "av_vector.cuh"
 
-// One pack, by the thread that will read it. A pack of two bytes is copied at once: there is no such instruction for it.
+// Copies one pack; the thread that copies it must also be the one that reads it. A pack of two bytes is copied
+// synchronously, because there is no asynchronous instruction for it.
 template <class T, int LANES> __device__ inline void av_copy_async(T* shared, const T* global) {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
     const unsigned to = unsigned(__cvta_generic_to_shared(shared));
@@ -18,7 +19,7 @@ template <class T, int LANES> __device__ inline void av_copy_async(T* shared, co
     av_store<T, LANES>(shared, av_load<T, LANES>(global));
 #endif
 }
-// The same, or a pack of zeros if not `is_there`; `global` need not be a valid address then.
+// Copies one pack, or writes zeros if `is_there` is false; `global` need not be a valid address then.
 template <class T, int LANES> __device__ inline void av_copy_async_or_zero(T* shared, const T* global, bool is_there) {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
     constexpr int BYTES = sizeof(T) * LANES;
@@ -41,7 +42,7 @@ __device__ inline void av_commit_copies() {
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
-// Waits until all groups of this thread have arrived but the last LATER ones.
+// Waits until all groups of this thread have arrived, except the last LATER ones.
 template <int LATER> __device__ inline void av_wait_for_copies() {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(LATER) : "memory");

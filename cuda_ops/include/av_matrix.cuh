@@ -5,7 +5,7 @@
 #include "av_vector.cuh"
 
 #if defined(AV_ON_CPU)
-// Copies 16 bytes from `from`, or writes zeros if not `is_there`; `from` need not be a valid address then.
+// Copies 16 bytes from `from`, or writes zeros if `is_there` is false; `from` need not be a valid address then.
 inline void av_copy_16(void* to, const void* from, bool is_there) {
     if (is_there) std::memcpy(to, from, 16); else std::memset(to, 0, 16);
 }
@@ -65,7 +65,7 @@ __device__ inline void av_copies_commit() {
     asm volatile("cp.async.commit_group;");
 #endif
 }
-// Waits until all but the last `LEFT` committed groups of this thread's copies have arrived.
+// Waits until all committed groups of this thread's copies have arrived, except the last `LEFT`.
 template <int LEFT> __device__ inline void av_copies_wait() {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(LEFT) : "memory");
@@ -81,7 +81,8 @@ __device__ inline void av_load_matrices(uint32_t (&r)[4], const void* row) {
                  : "memory");
 }
 
-// The same, but a lane gets the elements of the transposed matrices, which lie in rows 2 (lane % 4) and the next, at lane / 4.
+// Loads four 8x8 matrices and transposes each: a lane gets the elements of column lane / 4 in rows 2 (lane % 4) and
+// 2 (lane % 4) + 1.
 __device__ inline void av_load_matrices_transposed(uint32_t (&r)[4], const void* row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                  : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])

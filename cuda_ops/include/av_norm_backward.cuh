@@ -16,7 +16,7 @@ template <int EACH, int SUMS> struct av_column_sums {
         if (SUMS > 0) at[i] += for_weight;
         if (SUMS > 1) at[EACH + i] += for_bias;
     }
-    // dbias lies `columns` floats behind dweight.
+    // dbias is stored `columns` floats after dweight.
     template <int LANES, class Part> __device__ void store(const Part& part, float* out, int64_t columns) const {
 #pragma unroll
         for (int s = 0; s < SUMS; ++s)
@@ -28,7 +28,8 @@ template <int EACH, int SUMS> struct av_column_sums {
     }
 };
 
-// The same in shared memory: element i of thread t at i * THREADS + t, so that the threads of a warp use all banks.
+// These sums in shared memory: element i of thread t is at i * THREADS + t, so that the threads of a warp use all
+// banks.
 template <int EACH, int THREADS, int SUMS> struct av_shared_column_sums {
     float* at;
 
@@ -106,7 +107,7 @@ struct av_part_state {
     float mean, squares, h, h_off;
 };
 
-// The state of a row of which each lane holds a part with `count` elements.
+// The state of a row; each lane holds a part with `count` elements.
 template <bool IS_RMS> __device__ inline av_part_state av_join_lanes(float count, av_part_state part, float total) {
     const float mean = IS_RMS ? 0.0f : av_reduce_warp<av_sum>(count * part.mean) / total;
     const float apart = part.mean - mean;
@@ -114,8 +115,8 @@ template <bool IS_RMS> __device__ inline av_part_state av_join_lanes(float count
             IS_RMS ? 0.0f : av_reduce_warp<av_sum>(part.h), av_reduce_warp<av_sum>(part.h_off + apart * part.h)};
 }
 
-// The second pass: out = sum of each column over `parts` rows of partial sums. A block takes 32 * LANES columns, and each
-// of its SLICES warps every SLICES-th row; blockIdx.y is 0 for dweight and 1 for dbias.
+// The second pass: out = sum of each column over `parts` rows of partial sums. A block takes 32 * LANES columns, and
+// each of its SLICES warps every SLICES-th row; blockIdx.y is 0 for dweight and 1 for dbias.
 template <class T, int LANES, int SLICES>
 __global__ void __launch_bounds__(SLICES * 32)
 norm_backward_finish(const float* partials, T* dweight, T* dbias, int parts, int64_t columns) {

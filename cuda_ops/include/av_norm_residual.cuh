@@ -2,7 +2,7 @@
 #pragma once
 #include "av_norm_softmax.cuh"
 
-// Loads x and the residual, stores their sum rounded, and keeps it as it is.
+// Loads x and the residual, stores their rounded sum, and keeps the exact sum.
 template <class T, int LANES, int VECTORS, int THREADS>
 __device__ inline void av_add_residual(av_row_part<T, LANES, VECTORS, THREADS>& part, const T* x, const T* residual,
                                        T* total) {

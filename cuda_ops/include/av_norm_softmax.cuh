@@ -4,7 +4,7 @@
 #include "av_row.cuh"
 #include "av_softmax.cuh"
 
-// (x - mean) * scale * weight + bias of a part of a row, in place; elements behind the end become -inf.
+// (x - mean) * scale * weight + bias for a part of a row, in place; elements after the end of the row become -inf.
 template <class T, int LANES, int VECTORS, int THREADS>
 __device__ inline void av_normalize(av_row_part<T, LANES, VECTORS, THREADS>& part, float mean, float scale, const T* weight,
                                     const T* bias) {
@@ -25,7 +25,7 @@ __device__ inline void av_normalize(av_row_part<T, LANES, VECTORS, THREADS>& par
     }
 }
 
-// Sum of (x - mean)^2; elements behind the end do not count.
+// Sum of (x - mean)^2, without elements after the end of the row.
 template <class T, int LANES, int VECTORS, int THREADS>
 __device__ inline float av_squares_of(const av_row_part<T, LANES, VECTORS, THREADS>& part, float mean) {
     float sum = 0.0f;

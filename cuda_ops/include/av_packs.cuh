@@ -3,7 +3,7 @@
 #pragma once
 #include "av_vector.cuh"
 
-// One pack as 32-bit words; a single element of half precision has a word of its own.
+// One pack as 32-bit words; a single half-precision element takes a whole word.
 template <class T, int LANES> struct av_words {
     static constexpr int COUNT = (sizeof(T) * LANES + 3) / 4;
     uint32_t word[COUNT];
@@ -29,8 +29,8 @@ template <class T, int LANES> struct av_words {
             for (int i = 0; i < COUNT; ++i) word[i] = got.at[i];
         }
     }
-    // Hides from the compiler that the words are the same as before: it would else hold the converted numbers of one pass
-    // in registers until the next.
+    // Hides from the compiler that the words have not changed; otherwise it would keep the converted numbers of one
+    // pass in registers until the next pass.
     __device__ void stay_packed() {
 #ifndef AV_ON_CPU
 #pragma unroll
@@ -49,7 +49,7 @@ template <class T, int LANES, int VECTORS, int THREADS> struct av_row_packs {
     __device__ bool has(int v) const { return column(v) < columns; }
     __device__ float value(int v, int k) const { return at[v].value(k); }
 
-    // Elements behind the end become 0.
+    // Elements after the end of the row become 0.
     __device__ void load(const T* row) {
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {
@@ -60,7 +60,7 @@ template <class T, int LANES, int VECTORS, int THREADS> struct av_row_packs {
             }
         }
     }
-    // To be called between two passes over the elements.
+    // Call it between two passes over the elements.
     __device__ void stay_packed() {
         if constexpr (sizeof(T) < 4) {
 #pragma unroll
@@ -79,7 +79,7 @@ __device__ inline float av_sum_of(const av_row_packs<T, LANES, VECTORS, THREADS>
     return sum;
 }
 
-// Sum of (x - mean)^2; elements behind the end do not count.
+// Sum of (x - mean)^2, without elements after the end of the row.
 template <class T, int LANES, int VECTORS, int THREADS>
 __device__ inline float av_sum_of_squares(const av_row_packs<T, LANES, VECTORS, THREADS>& x, float mean) {
     float sum = 0.0f;

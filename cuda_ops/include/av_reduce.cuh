@@ -20,7 +20,7 @@ template <class Op, class V> __device__ inline V av_reduce_warp(V x) {
     return x;
 }
 
-// `slots` is shared memory for THREADS / 32 values, which no other reduction of the kernel uses.
+// `slots` is shared memory for THREADS / 32 values that no other reduction of the kernel uses.
 template <class Op, int THREADS, class V> __device__ inline V av_reduce_block(V x, V* slots) {
     static_assert(THREADS % 32 == 0 && THREADS <= 1024, "whole warps");
     x = av_reduce_warp<Op>(x);
@@ -44,7 +44,7 @@ template <int THREADS> __device__ inline float2 av_reduce_pair_block(float2 x, f
     return x;
 }
 
-// A cluster is a group of up to 8 blocks that run at once and may write to each other's shared memory (sm_90).
+// A cluster is a group of up to 8 blocks that run at the same time and can write to each other's shared memory (sm_90).
 #ifdef AV_ON_CPU
 inline unsigned av_cluster_rank() { return shim::cluster_rank(); }
 inline void av_cluster_begin() { shim::cluster_arrive(); }
@@ -61,7 +61,7 @@ __device__ inline unsigned av_cluster_rank() {
 #endif
     return rank;
 }
-// The first arrival, which says no more than that the block has started: writes before it need not be visible.
+// The first arrival; it only says that the block has started: writes before it need not be visible.
 __device__ inline void av_cluster_begin() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
@@ -78,7 +78,7 @@ __device__ inline void av_cluster_wait() {
     asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
 #endif
 }
-// Writes `value` to the variable of block `rank` that lies where `own` lies in this block's shared memory.
+// Writes `value` to the variable of block `rank` at the same place in shared memory as `own` in this block.
 __device__ inline void av_cluster_store(float2* own, unsigned rank, float2 value) {
 #if __CUDA_ARCH__ >= 900
     unsigned address;
@@ -90,14 +90,14 @@ __device__ inline void av_cluster_store(float2* own, unsigned rank, float2 value
 }
 #endif
 
-// Gives every block of the cluster the `value` of each block, in `slots` (BLOCKS values of shared memory). All blocks have
-// started, and no block reads what `slots` held before.
+// Sends the `value` of each block to every block of the cluster, into `slots` (BLOCKS values of shared memory). All
+// blocks must have started, and no block may still read the previous content of `slots`.
 template <int BLOCKS> __device__ inline void av_tell_cluster(float2 value, float2* slots) {
     if (av_thread() < BLOCKS) av_cluster_store(&slots[av_cluster_rank()], av_thread(), value);
     av_cluster_arrive();
     av_cluster_wait();
 }
-// The same where the blocks need not have started yet; the kernel has called av_cluster_begin.
+// The same exchange for blocks that may not have started yet; the kernel must have called av_cluster_begin.
 template <int BLOCKS> __device__ inline void av_exchange_in_cluster(float2 value, float2* slots) {
     av_cluster_wait();
     av_tell_cluster<BLOCKS>(value, slots);

@@ -1,5 +1,5 @@
-// A part of a row in the registers of a group of THREADS threads (a warp or a block): each thread holds VECTORS packs of
-// LANES elements. Thread t's pack v begins at column (v * THREADS + t) * LANES of the part, so that the threads of a
+// A part of a row in the registers of a group of THREADS threads (a warp or a block): each thread holds VECTORS packs
+// of LANES elements. Thread t's pack v begins at column (v * THREADS + t) * LANES of the part, so that the threads of a
 // warp load one contiguous piece. All loads are issued before the first is used.
 #pragma once
 #include "av_vector.cuh"
@@ -13,7 +13,7 @@ template <class T, int LANES, int VECTORS, int THREADS> struct av_row_part {
     __device__ int column(int v) const { return (v * THREADS + thread) * LANES; }
     __device__ bool has(int v) const { return column(v) < columns; }
 
-    // Elements behind the end become `other`, which must be exact in T.
+    // Elements after the end of the row become `other`, which must be exact in T.
     __device__ void load(const T* row, float other) {
         av_pack<T, LANES> packs[VECTORS];
 #pragma unroll

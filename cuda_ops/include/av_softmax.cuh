@@ -9,7 +9,7 @@ struct av_softmax_state {
     float most, sum;
 };
 
-// What is subtracted before exponentiation; a finite number if all elements are -inf.
+// The number that is subtracted before exponentiation; it is finite even if all elements are -inf.
 __device__ inline float av_softmax_shift(float most) { return most == -INFINITY ? 0.0f : most; }
 
 __device__ inline av_softmax_state av_softmax_join(av_softmax_state a, av_softmax_state b) {
@@ -28,7 +28,8 @@ template <int THREADS> __device__ inline av_softmax_state av_softmax_join_block(
     return own;
 }
 
-// The steps on the part of a row that a thread holds: exponentials, or with IS_LOG the exponents; their sum; the result.
+// The steps on the part of a row that a thread holds: exponentials, or with IS_LOG the exponents; their sum; the
+// result.
 template <bool IS_LOG, class Part> __device__ inline void av_softmax_exponentials(Part& part, float shift) {
 #pragma unroll
     for (int i = 0; i < part.EACH; ++i) part.at[i] = IS_LOG ? part.at[i] - shift : expf(part.at[i] - shift);

@@ -34,7 +34,7 @@ template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load(const 
 template <class T, int LANES> __device__ inline void av_store(T* p, av_pack<T, LANES> pack) {
     *reinterpret_cast<av_pack<T, LANES>*>(p) = pack;
 }
-// Load of data that no thread reads again: it does not displace weights from the L1 cache.
+// Loads data that no thread reads again, without evicting weights from the L1 cache.
 __device__ inline void av_load_words_once(const void* p, uint32_t (&word)[4]) {
 #ifndef AV_ON_CPU
     asm("ld.global.nc.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
@@ -56,7 +56,7 @@ template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load_once(c
         return av_load<T, LANES>(p);
     }
 }
-// Element k of a word that holds one float or two numbers of half precision; the first argument tells which.
+// Element k of a word that holds one float or two half-precision numbers; the type of the first argument says which.
 __device__ inline float av_word_value(float, uint32_t word, int) { return __uint_as_float(word); }
 __device__ inline float av_word_value(av_bf16, uint32_t word, int k) {
     return __uint_as_float(k % 2 == 0 ? word << 16 : word & 0xffff0000u);

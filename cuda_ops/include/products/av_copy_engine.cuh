@@ -6,7 +6,7 @@
 #pragma once
 #include "av_cuda.cuh"
 
-// What the host's `TensorMap` is in a kernel.
+// The host's `TensorMap` in a kernel.
 struct alignas(64) av_tensor_map {
     uint64_t opaque[16];
 };
@@ -17,13 +17,14 @@ __device__ inline unsigned av_shared_address_of(const void* p) { return unsigned
 __device__ inline void av_barrier_init(uint64_t* barrier, int arrivals) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(av_shared_address_of(barrier)), "r"(arrivals) : "memory");
 }
-// Shows the barriers that this thread has made to the copy engine, and to the other blocks of the cluster.
+// Makes the barriers that this thread has initialized visible to the copy engine and to the other blocks of the
+// cluster.
 __device__ inline void av_barriers_are_made() { asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory"); }
 __device__ inline void av_arrive(uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(av_shared_address_of(barrier)) : "memory");
 }
-// Arrives at the barrier that lies at the same place in block `rank` of the cluster. It says that this thread has read shared
-// memory; to show what it has written would need release over the cluster, which waits for all of its stores.
+// Arrives at the barrier at the same place in block `rank` of the cluster. It signals that this thread has read shared
+// memory. It does not make its stores visible: this would need a release over the cluster, which waits for all stores.
 __device__ inline void av_arrive_at(uint64_t* barrier, int rank) {
     asm volatile(
         "{\n\t.reg .b32 there;\n\tmapa.shared::cluster.u32 there, %0, %1;\n\t"
@@ -31,7 +32,7 @@ __device__ inline void av_arrive_at(uint64_t* barrier, int rank) {
         "r"(rank)
         : "memory");
 }
-// Arrives, and announces bytes that the copy engine will bring.
+// Arrives, and announces bytes that the copy engine will copy.
 __device__ inline void av_arrive_expecting(uint64_t* barrier, int bytes) {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(av_shared_address_of(barrier)), "r"(bytes)
                  : "memory");
@@ -48,7 +49,8 @@ __device__ inline void av_wait_for_phase(uint64_t* barrier, unsigned parity) {
 __device__ inline void av_prefetch_map(const av_tensor_map& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map)) : "memory");
 }
-// Copies the box whose first element is (row, column); its bytes arrive at `barrier`. What lies outside of the matrix is zero.
+// Copies the box whose first element is (row, column); its bytes arrive at `barrier`. Elements outside the matrix are
+// zero.
 __device__ inline void av_copy_box(void* to, const av_tensor_map& map, int row, int column, uint64_t* barrier) {
     asm volatile(
         "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
@@ -56,7 +58,7 @@ __device__ inline void av_copy_box(void* to, const av_tensor_map& map, int row, 
         "l"(reinterpret_cast<uint64_t>(&map)), "r"(column), "r"(row), "r"(av_shared_address_of(barrier))
         : "memory");
 }
-// One matrix of several that follow one another, whose number is the third dimension of the map.
+// Copies a box of one matrix of a batch; the number of the matrix is the third dimension of the map.
 struct av_map_of_pair {
     const av_tensor_map& map;
     int number;
@@ -68,7 +70,8 @@ __device__ inline void av_copy_box(void* to, const av_map_of_pair& one, int row,
         "l"(reinterpret_cast<uint64_t>(&one.map)), "r"(column), "r"(row), "r"(one.number), "r"(av_shared_address_of(barrier))
         : "memory");
 }
-// The same for all blocks of the cluster whose bits are set: in each the box, and its bytes, arrive at the same places.
+// Copies a box to all blocks of the cluster whose bits are set; in each of them, box and barrier are at the same
+// places.
 __device__ inline void av_copy_box_to_many(void* to, const av_tensor_map& map, int row, int column, uint64_t* barrier,
                                            uint16_t blocks) {
     asm volatile(
@@ -77,9 +80,9 @@ __device__ inline void av_copy_box_to_many(void* to, const av_tensor_map& map, i
         "l"(reinterpret_cast<uint64_t>(&map)), "r"(column), "r"(row), "r"(av_shared_address_of(barrier)), "h"(blocks)
         : "memory");
 }
-// Lets the copy engine, and the tensor cores, see what this thread has stored to shared memory.
+// Makes this thread's stores to shared memory visible to the copy engine and the tensor cores.
 __device__ inline void av_show_shared_to_engines() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
-// Stores a box of the matrix; what lies outside of it is left out.
+// Stores a box of the matrix; elements outside the matrix are not stored.
 __device__ inline void av_store_box(const av_tensor_map& map, int row, int column, const void* from) {
     asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];" ::"l"(
                      reinterpret_cast<uint64_t>(&map)),
@@ -93,10 +96,11 @@ __device__ inline void av_store_box(const av_map_of_pair& one, int row, int colu
                  : "memory");
 }
 __device__ inline void av_commit_boxes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
-// Waits until the engine has read the shared memory of all groups that this thread has committed but the last LATER.
+// Waits until the engine has read the shared memory of all groups that this thread has committed, except the last
+// LATER.
 template <int LATER> __device__ inline void av_wait_until_read() {
     asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(LATER) : "memory");
 }
-// Waits until all of them are written.
+// Waits until the stores of all groups are complete.
 __device__ inline void av_wait_until_stored() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
 #endif

@@ -6,7 +6,7 @@
 #pragma once
 #include "av_vector.cuh"
 
-// Two sums as neighbours in memory, the first one in the lower half.
+// Two sums as neighbours in memory, with the first one in the lower half.
 template <class T> __device__ inline uint32_t av_pair_of(float first, float second) {
     union {
         av_pack<T, 2> pack;
@@ -17,8 +17,8 @@ template <class T> __device__ inline uint32_t av_pair_of(float first, float seco
     return made.word;
 }
 
-// The first row and column of a tile. Tiles follow one another in groups of GROUP rows of tiles, down each column of a group:
-// blocks that run at once compute a square, and share its factors in the L2 cache.
+// The first row and column of a tile. Consecutive tiles form groups of GROUP rows of tiles, and go down each column of
+// a group. So blocks that run at the same time compute a square, and share its factors in the L2 cache.
 struct av_tile_place {
     int64_t row, column;
 };
@@ -33,8 +33,8 @@ __device__ inline int64_t av_tile_count(int tile_rows, int tile_columns, int row
     return int64_t((columns - 1) / tile_columns + 1) * ((rows - 1) / tile_rows + 1);
 }
 
-// The copies of a tile of SIDE x DEPTH elements of one matrix to shared memory, as it lies in memory, by the packs of a block's
-// threads. `side` and `depth` are the matrix's; what lies outside of it becomes zero.
+// The copies of a tile of SIDE x DEPTH elements of one matrix to shared memory, in its layout in memory, by packs of
+// the block's threads. `side` and `depth` are the sizes of the matrix; elements outside it become zero.
 template <class T, int LANES, int SIDE, int DEPTH, bool IS_WIDE, int THREADS, int PAD> struct av_half_tile {
     static constexpr int LINE = IS_WIDE ? SIDE : DEPTH, LINES = IS_WIDE ? DEPTH : SIDE;
     static constexpr int PITCH = LINE + PAD, COUNT = LINES * PITCH, PACKS = LINE / LANES;
@@ -51,7 +51,7 @@ template <class T, int LANES, int SIDE, int DEPTH, bool IS_WIDE, int THREADS, in
         at = matrix + (IS_WIDE ? line * pitch + first + within : (first + line) * pitch + within);
         sides = int(min(int64_t(SIDE), side - first)), left = depth;
     }
-    // Calls copy(to, from, is_there) for each pack of this thread, and goes on to the next tile along the depth.
+    // Calls copy(to, from, is_there) for each pack of this thread, and advances to the next tile along the depth.
     template <class F> __device__ void next(T* shared, F copy) {
         const bool has_within = within < (IS_WIDE ? sides : left);
         const int lines = (IS_WIDE ? left : sides) - line;
@@ -62,7 +62,7 @@ template <class T, int LANES, int SIDE, int DEPTH, bool IS_WIDE, int THREADS, in
     }
 };
 
-// Stores what a lane has of 16 x 8 sums, with the bias added: two neighbours in row lane / 4, and two eight rows below.
+// Stores a lane's part of 16 x 8 sums, with the bias added: two neighbours in row lane / 4, and two eight rows below.
 template <class T, bool HAS_PAIRS>
 __device__ inline void av_store_square_of_sums(const float (&sum)[4], const T* bias, T* out, int64_t first_row,
                                                int64_t first_column, int rows, int columns) {

@@ -6,8 +6,8 @@
 #pragma once
 #include "av_half_warpgroups.cuh"
 
-// Where the boxes of a stage lie. The blocks of a cluster compute tiles below each other, and each brings its part of the boxes of
-// `b` to all of them: of a wide matrix some of the depth, of a deep one some of the columns.
+// The places of the boxes of a stage. The blocks of a cluster compute tiles below each other, and each loads a part of
+// the boxes of `b` for all of them: a part of the depth of a wide matrix, or a part of the columns of a deep one.
 template <class T, int GROUPS, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int BLOCKS> struct av_shape {
     static constexpr int ROWS = GROUPS * AV_BOX, BOXES_B = (COLUMNS + AV_BOX - 1) / AV_BOX;
     static constexpr int ELEMENTS_B = B_IS_WIDE ? BOXES_B * AV_BOX_ELEMENTS : COLUMNS * AV_BOX;
@@ -18,7 +18,7 @@ template <class T, int GROUPS, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int 
         if constexpr (BLOCKS == 1) av_copy_box(to, map, row, column, barrier);
         else av_copy_box_to_many(to, map, row, column, barrier, (1 << BLOCKS) - 1);
     }
-    // Lets the copy engine fill a stage, and announces the bytes that come to this block.
+    // Starts the copies that fill a stage, and announces the bytes that arrive in this block.
     __device__ static void fill(const av_tensor_map& a, const av_tensor_map& b, T* to, int64_t row, int64_t column, int from,
                                 int rank, uint64_t* barrier) {
         av_arrive_expecting(barrier, STAGE * int(sizeof(T)));
@@ -36,8 +36,8 @@ template <class T, int GROUPS, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int 
     }
 };
 
-// Adds the sums of all parts of a tile to those of this block, if it is the last of them to come here; `is_last` lies in shared
-// memory. A thread leaves and finds its own sums as packs of 4, each beside its neighbours'.
+// Adds the sums of all parts of a tile to those of this block, if it is the last one to finish; `is_last` is in shared
+// memory. A thread writes and reads its own sums as packs of 4, each next to those of its neighbours.
 template <int THREADS, int COUNT>
 __device__ inline bool av_join_parts(float (&sum)[COUNT], float* sums, unsigned* counter, int part, int parts, bool* is_last) {
     constexpr int AHEAD = COUNT <= 64 ? 8 : THREADS > 256 ? 2 : 4, PACKS = COUNT / 4;
@@ -80,7 +80,7 @@ __device__ inline bool av_join_parts(float (&sum)[COUNT], float* sums, unsigned*
     return true;
 }
 
-// Stores a warpgroup's sums with the bias added: whole boxes by the copy engine, the columns that are left from registers.
+// Stores a warpgroup's sums with the bias added: whole boxes by the copy engine, the remaining columns from registers.
 template <class T, int OUT_BOXES, int COUNT>
 __device__ inline void av_store_shape(float (&sum)[COUNT], const T* bias, const av_tensor_map& map, T* out, int64_t row,
                                       int64_t column, int rows, int columns, T* boxes, int number, int& used) {
@@ -103,9 +103,10 @@ __device__ inline void av_store_shape(float (&sum)[COUNT], const T* bias, const 
     }
 }
 
-// The product, by blocks of GROUPS + 1 warpgroups, of which the first lets the copy engine fill stages. REGISTERS are those of a
-// thread of the others, or 0 where all keep theirs. If tiles have parts, `partial` has 64 GROUPS COLUMNS floats for each part of
-// each tile of each block, and `counters`, behind the first word, a zero for each tile of each block.
+// The product, by blocks of GROUPS + 1 warpgroups; the first one starts the copies. REGISTERS is the number of
+// registers of a thread in the other warpgroups, or 0 if all keep theirs. If tiles have parts, `partial` has 64 GROUPS
+// COLUMNS floats for each part of each tile of each block, and `counters`, after the first word, a zero for each tile
+// of each block.
 template <class T, int GROUPS, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int REGISTERS,
           int OUT_BOXES, bool HAS_PARTS>
 __device__ inline void av_multiply_shapes(const av_tensor_map& a, const av_tensor_map& b, const T* bias,

@@ -13,13 +13,13 @@ constexpr int AV_ROWS_OF_TWO = 2 * AV_BOX;  // of the tile that two warpgroups c
 template <class T> constexpr int AV_BOX_DEPTH = 128 / int(sizeof(T));
 template <class T> constexpr int AV_ELEMENTS_OF_BOX = AV_BOX_BYTES / int(sizeof(T));
 
-// The first address from `room` on at which boxes may lie, so that their swizzle is the copy engine's.
+// The first address in `room` with the alignment of boxes, which the copy engine's swizzle needs.
 template <class T> __device__ inline T* av_boxes_in(unsigned char* room) {
     const unsigned place = av_shared_address_of(room);
     return reinterpret_cast<T*>(room + ((place + 1023) / 1024 * 1024 - place));
 }
 
-// Copies box `number` of a tile that begins at `first`, at `from` of the depth.
+// Copies box `number` of the tile that begins at row or column `first`, from position `from` of the depth.
 template <bool IS_WIDE, class M = av_tensor_map> struct av_box_copies {
     const M& map;
     __device__ void one(void* to, int64_t first, int number, int from, uint64_t* barrier) const {
@@ -44,7 +44,7 @@ __device__ inline void av_multiply_stage(S (&sum)[COUNT], const T* box_a, const 
     av_products_commit();
 }
 
-// Stores a warpgroup's sums from registers; HAS_PAIRS if two neighbours in `out` can be stored at once.
+// Stores a warpgroup's sums from registers; HAS_PAIRS: two neighbours in `out` can be stored by one instruction.
 template <class T, bool HAS_PAIRS = true, int COUNT>
 __device__ inline void av_store_group_of_sums(const float (&sum)[COUNT], const T* bias, T* out, int64_t row, int64_t column,
                                               int rows, int columns) {
@@ -55,7 +55,7 @@ __device__ inline void av_store_group_of_sums(const float (&sum)[COUNT], const T
     }
 }
 
-// Adds to a warpgroup's sums what `out` has in their places.
+// Adds the elements of `out` to a warpgroup's sums.
 template <bool HAS_PAIRS, int COUNT>
 __device__ inline void av_add_stored_group(float (&sum)[COUNT], const float* out, int64_t row, int64_t column, int rows,
                                            int columns) {
@@ -79,9 +79,10 @@ __device__ inline void av_add_stored_group(float (&sum)[COUNT], const float* out
     }
 }
 
-// Stores 64 x COLUMNS results of a warpgroup by the copy engine, through BOXES boxes in turn: `used` counts the boxes of all its
-// tiles. Barrier `number` of the block is theirs. `square(j, values)` makes what this lane has of the j-th 8 columns, as
-// `av_store_square_of_sums` says; box by box, so that what it loads takes few registers. `ahead(box)` is called a box before.
+// Stores 64 x COLUMNS results of a warpgroup by the copy engine, through BOXES boxes in turn; `used` counts the boxes
+// of all its tiles. The warpgroup uses barrier `number` of the block. `square(j, values)` computes this lane's results
+// in the j-th 8 columns (order: `av_store_square_of_sums`). It is called box by box, so that its loads take few
+// registers. `ahead(box)` is called one box before.
 struct av_nothing_ahead {
     __device__ void operator()(int) const {}
 };
@@ -114,7 +115,7 @@ __device__ inline void av_store_squares_by_engine(const M& out, int64_t row, int
     }
 }
 
-// The same for a warpgroup's sums, with the bias added.
+// Stores a warpgroup's sums in this way, with the bias added.
 template <int BOXES = 2, class T, int COUNT>
 __device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bias, const av_tensor_map& out, int64_t row,
                                                 int64_t column, int columns, T* boxes, int number, int& used) {
@@ -135,7 +136,7 @@ __device__ inline void av_store_group_by_engine(float (&sum)[COUNT], const T* bi
     av_store_squares_by_engine<T, 2 * COUNT, av_tensor_map, BOXES>(out, row, column, boxes, number, used, square);
 }
 
-// The stage whose turn it is, and the parity of its barriers' phase.
+// The present stage, and the parity of the phase of its barriers.
 template <int STAGES> struct av_stage_turn {
     int stage = 0;
     unsigned parity = 0;
@@ -145,7 +146,7 @@ template <int STAGES> struct av_stage_turn {
     __device__ int before() const { return stage == 0 ? STAGES - 1 : stage - 1; }
 };
 
-// Where the blocks of a cluster find the steps of the depth that are theirs: the rank-th of as many parts as there are blocks.
+// The steps of the depth of a block in a cluster: the depth is divided into as many parts as blocks, by rank.
 struct av_depth_part {
     int begin, end;
 };
@@ -154,13 +155,13 @@ template <int BLOCKS> __device__ inline av_depth_part av_part_of_depth(int rank,
     return {begin, min(depth, begin + each)};
 }
 
-// The walk along the depth by which a step lies at the same place in both matrices.
+// A walk along the depth in which a step has the same position in both matrices.
 struct av_same_place {
     static constexpr bool HAS_MANY = false;
     __device__ int of_a(int from) const { return from; }
     __device__ int of_b(int from) const { return from; }
 };
-// The same for `count` pairs of matrices one after the other; a shared matrix belongs to all of them.
+// The same walk for `count` pairs of matrices, one after the other; a shared matrix belongs to all pairs.
 struct av_many_pairs : av_same_place {
     static constexpr bool HAS_MANY = true;
     int count;
@@ -171,12 +172,17 @@ struct av_many_pairs : av_same_place {
     __device__ int matrix_b(int pair) const { return b_is_shared ? 0 : pair; }
 };
 
-// Three warpgroups with roles: one lets the copy engine fill stages, two multiply them. Each block computes tiles of 128 rows
-// and COLUMNS columns until none is left. BLOCKS blocks of a cluster compute tiles below each other: each brings its part of
-// the columns' boxes to all of them. `walk` says where the step `from` lies in each matrix, and how many pairs of matrices there
-// are. `store(sum, row, column, group)`, of several pairs `store(sum, row, column, group, pair)`, takes a warpgroup's sums. With FRESH, the tensor cores' sums are added to others every FRESH steps, and begin anew: theirs are
-// cut off, not rounded, after each product. The others are registers; or, with IN_MEMORY, what `store(..., adds)` has stored.
-// S is the type of sums.
+// Three warpgroups with roles: one starts the copies that fill stages, two multiply. Each block computes tiles of 128
+// rows and COLUMNS columns until none is left. The BLOCKS blocks of a cluster compute tiles below each other: each
+// loads a part of the boxes of columns for all of them.
+//
+// * `walk`: the position of step `from` in each matrix, and the number of pairs of matrices.
+// * `store(sum, row, column, group)`, for several pairs `store(sum, row, column, group, pair)`: stores a warpgroup's
+//   sums.
+// * FRESH: if not 0, new sums are started in the tensor cores every FRESH steps, because the tensor cores truncate
+//   their sums after each product. The old ones are added to sums in registers, or, with IN_MEMORY, to those that
+//   `store(..., adds)` has stored.
+// * S: the type of sums.
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, int GROUP, int FRESH = 0,
           bool IN_MEMORY = false, class S = float, class F, class W = av_same_place>
 __device__ inline void av_multiply_by_roles(const av_tensor_map& a, const av_tensor_map& b, int rows, int columns, int depth,

@@ -4,8 +4,9 @@
 #pragma once
 #include "av_half_warpgroups.cuh"
 
-// The parts of x, whose sum it is. A number that is not finite is its last part, which is multiplied only once: by the first
-// part of the other number, whose sign is the number's. So two infinities give NaN, and all else is as it should be.
+// The parts of x; their sum is x. A number that is not finite is stored in its last part, which is multiplied only
+// once: by the first part of the other number, which has that number's sign. So the product of two infinities is NaN;
+// all other products are right.
 __device__ inline void av_parts_of(float x, av_bf16 (&part)[3]) {
     const bool is_finite = fabsf(x) < INFINITY;
     part[0] = av_to_bf16(is_finite ? x : 0.0f);
@@ -15,8 +16,8 @@ __device__ inline void av_parts_of(float x, av_bf16 (&part)[3]) {
     part[2] = av_to_bf16(is_finite ? rest - av_to_float(part[1]) : x);
 }
 
-// The parts of a matrix, one behind the other, `apart` elements away: each rows_out x columns_out, in lines of `pitch` elements,
-// with zeros behind the matrix's own rows and columns. A block writes 2,048 elements of one row of each part.
+// Writes the parts of a matrix, `apart` elements from each other: each is rows_out x columns_out, in lines of `pitch`
+// elements, with zeros after the rows and columns of the matrix. A block writes 2,048 elements of one row of each part.
 template <int LANES>
 __device__ inline void av_write_parts(const float* from, av_bf16* to, int rows, int columns, int columns_out, int64_t pitch,
                                       int64_t apart) {
@@ -41,7 +42,8 @@ __device__ inline void av_write_parts(const float* from, av_bf16* to, int rows, 
     for (int p = 0; p < 3; ++p) av_store<av_bf16, 8>(to + p * apart + row * pitch + column, packs[p]);
 }
 
-// Six times along a depth: which parts of the two matrices, that lie one behind the other along it, are multiplied.
+// A walk six times along the depth, once for each pair of parts that is multiplied; parts follow each other along the
+// depth.
 struct av_six_pairs {
     static constexpr bool HAS_MANY = false;
     static constexpr unsigned OF_A = 0x052, OF_B = 0x118;  // two bits for each pair: 2, 0, 1, 1, 0, 0 and 0, 2, 1, 0, 1, 0
@@ -50,7 +52,7 @@ struct av_six_pairs {
     __device__ int of_b(int from) const { return from % depth + int(OF_B >> from / depth * 2 & 3u) * depth; }
 };
 
-// The same for one run of RUN of the depth after the other: all six pairs of a run, then those of the next.
+// The same for runs of length RUN of the depth: all six pairs of a run, then those of the next run.
 template <int RUN> struct av_six_pairs_of_runs {
     static constexpr bool HAS_MANY = false;
     int depth;

@@ -8,7 +8,7 @@ struct av_scales {
     const float *scale_a, *scale_b, *of_rows, *of_columns;
 };
 
-// The scales of a lane's two rows (`av_store_square_of_sums`), and of columns as they are asked for.
+// The scales of a lane's two rows (`av_store_square_of_sums`), and of columns on request.
 struct av_scales_of_lane {
     const float* of_columns;
     int64_t column;
@@ -36,8 +36,9 @@ struct av_scales_of_lane {
     }
 };
 
-// Computes all tiles of this block, and stores them by the copy engine: rows of `out` begin at multiples of 16 bytes. T and S are
-// the types of elements and sums; with FRESH the sums are promoted every FRESH steps of 128 (`av_multiply_by_roles`).
+// Computes all tiles of this block, and stores them by the copy engine: rows of `out` begin at multiples of 16 bytes. T
+// and S are the types of elements and sums; with FRESH the sums are promoted every FRESH steps of 128
+// (`av_multiply_by_roles`).
 template <class T, class S, int COLUMNS, int STAGES, int GROUP, int FRESH>
 __device__ inline void av_multiply_quantized(const av_tensor_map& a, const av_tensor_map& b, const av_scales& scales,
                                              const av_tensor_map& out, int rows, int columns, int depth, unsigned char* room) {
@@ -54,7 +55,7 @@ __device__ inline void av_multiply_quantized(const av_tensor_map& a, const av_te
     if (threadIdx.x >= 128 && threadIdx.x % 128 == 0) av_wait_until_stored();
 }
 
-// The same for an `out` of any rows, stored from registers.
+// The same for an `out` whose rows may begin anywhere; it is stored from registers.
 template <class T, class S, int COLUMNS, int STAGES, int GROUP, int FRESH, bool HAS_PAIRS>
 __device__ inline void av_multiply_quantized_anywhere(const av_tensor_map& a, const av_tensor_map& b, const av_scales& scales,
                                                       av_bf16* out, int rows, int columns, int depth, unsigned char* room) {

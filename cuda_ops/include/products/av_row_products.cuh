@@ -9,8 +9,8 @@
 
 constexpr float AV_LOG2_E = 1.4426950408889634f;
 
-// Stores two floats where `own` lies in block `rank` of the cluster; their bytes arrive there where `barrier` lies. The launch
-// must have clusters: in one of single blocks the instruction is illegal.
+// Stores two floats at the place of `own` in block `rank` of the cluster; their bytes arrive at the `barrier` there.
+// The launch must have clusters: in a launch of single blocks the instruction is illegal.
 __device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
     asm volatile(
         "{\n\t.reg .b32 there, then;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 then, %1, %2;\n\t"
@@ -19,7 +19,8 @@ __device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank
         "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
         : "memory");
 }
-// e^x for x <= 0, by the instruction for powers of two. It makes 0 of all below 2^-126, so 2^24 times the power is computed.
+// e^x for x <= 0, by the instruction for powers of two. This gives 0 for results below 2^-126, so 2^24 times the power
+// is computed.
 __device__ inline float av_power_of_less(float x) {
     float power;
     asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(power) : "f"(x * AV_LOG2_E + 24.0f));
@@ -61,7 +62,7 @@ struct av_softmax_of_rows {
             statistic[i] = make_float2(most, av_sum_of_quad(total));
         }
     }
-    // Takes the statistics of row i: those of part p lie at p * apart.
+    // Joins the statistics of row i: those of part p are at p * apart.
     template <int PARTS, int COLUMNS> __device__ void take(int i, const float2* statistics, int apart, int columns) {
         float most = -INFINITY, total = 0.0f;
 #pragma unroll
@@ -73,7 +74,7 @@ struct av_softmax_of_rows {
         }
         factor[i] = greatest[i] == -INFINITY ? 0.0f * total : exp2f((greatest[i] - most) * AV_LOG2_E) / total;
     }
-    // What is stored of four sums, which lie as `av_store_square_of_sums` says, from `column` on.
+    // The results of four sums (order: `av_store_square_of_sums`) from `column` on.
     __device__ void finish(const float* sum, float (&values)[4], int64_t) const {
 #pragma unroll
         for (int e = 0; e < 4; ++e) values[e] = sum[e] * factor[e / 2];
@@ -126,7 +127,7 @@ template <class T> struct av_layer_norm_of_rows {
     }
 };
 
-// All tiles of 64 rows of this cluster of BLOCKS blocks. `rule` holds the statistics of a thread's two rows.
+// Computes all tiles of 64 rows of this cluster of BLOCKS blocks. `rule` holds the statistics of a thread's two rows.
 template <class T, int COLUMNS, bool A_IS_WIDE, bool B_IS_WIDE, int STAGES, int BLOCKS, class R>
 __device__ inline void av_multiply_rows(const av_tensor_map& a, const av_tensor_map& b, const T* bias, const av_tensor_map& out,
                                         int rows, int columns, int depth, unsigned char* room, R rule) {

@@ -4,9 +4,9 @@
 #include "av_matrix.cuh"
 #include "av_sparse_pattern.cuh"
 
-// c (16x8) += a (16x32, 16 values in a row) * b (32x8), in the layout of mma.m16n8k32. A lane has values of `a` as of 16 x 16
-// elements, and of `b` the elements of two products of 16 x 16 x 8. Lanes 0 and 1 of each four have the pattern if HALF is 0,
-// lanes 2 and 3 if it is 1.
+// c (16x8) += a (16x32, 16 values in a row) * b (32x8), in the layout of mma.m16n8k32. A lane has the values of `a`
+// like those of 16 x 16 elements, and the elements of `b` like those of two products m16n8k16. Lanes 0 and 1 of each
+// four have the pattern if HALF is 0, lanes 2 and 3 if it is 1.
 #if defined(AV_ON_CPU)
 struct ShimSparseOperands {
     uint32_t a[4], b[4], pattern;

@@ -6,15 +6,16 @@
 #include "av_half_warpgroups.cuh"
 #include "av_sparse_pattern.cuh"
 
-// Two neighbours of the pattern, which no kernel writes while this one runs.
+// Loads two neighbouring words of the pattern, which no kernel writes while this one runs.
 __device__ inline uint2 av_load_pattern(const uint32_t* from) {
     uint2 both;
     asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(both.x), "=r"(both.y) : "l"(from));
     return both;
 }
 
-// sum (64 x N) += a (64 x 32, 16 values in a row) b (32 x N), or sum = a b if not `adds`. The registers of lanes 0 and 1 of each
-// four have the pattern if HALF is 0, those of lanes 2 and 3 if it is 1. They must not be written before the product is waited for.
+// sum (64 x N) += a (64 x 32, 16 values in a row) b (32 x N), or sum = a b if `adds` is false. The pattern is in the
+// registers of lanes 0 and 1 of each four if HALF is 0, of lanes 2 and 3 if it is 1. They must not be written until the
+// product has been waited for.
 #define AV_SPARSE_PRODUCT(n, d0, d1, d2, d3, d4, d5, TYPES)                                                               \
     asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #d3 ", 0;\n\twgmma.mma_async.sp.sync.aligned.m64n" #n     \
                  TYPES " " AV_SUMS_##n ", %" #d0 ", %" #d1 ", %" #d2 ", %" #d4 ", adds, 1, 1, 0, %" #d5 ";\n\t}"          \
@@ -34,12 +35,13 @@ AV_SPARSE_PRODUCTS(256, 128, 128, 129, 130, 131, 132, 133)
 #undef AV_SPARSE_PRODUCTS
 #undef AV_SPARSE_PRODUCT
 
-// Warpgroups with roles, as in `av_multiply_by_roles`: one fills stages, GROUPS multiply, each TALL times 64 rows. Blocks of a
-// cluster compute tiles below each other, and share the boxes of `b`.
+// Warpgroups with roles, as in `av_multiply_by_roles`: one fills stages, GROUPS multiply, each TALL times 64 rows. The
+// blocks of a cluster compute tiles below each other, and share the boxes of `b`.
 //
-// `a` and `b` have stages of their own. One of `a` has 128 of the depth: boxes of 64 x 64 values. One of `b` has 64 of the depth,
-// so that it is free again sooner. `room` has all stages, those of `b` first. Each thread loads its pattern from global memory, a
-// step before it is used: shared memory is read by the tensor cores alone, and a stage is free once their products are waited for.
+// `a` and `b` have separate stages. A stage of `a` has 128 of the depth: boxes of 64 x 64 values. A stage of `b` has 64
+// of the depth, so that it is free again sooner. `room` holds all stages, those of `b` first. Each thread loads its
+// pattern from global memory, one step before it is used. So only the tensor cores read shared memory, and a stage is
+// free when their products have been waited for.
 template <class T, int GROUPS, int TALL, int COLUMNS, bool B_IS_WIDE, int STAGES_A, int STAGES_B, int BLOCKS, int GROUP, class F>
 __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t* pattern, const av_tensor_map& b, int rows,
                                           int columns, int depth, T* room, F store) {
@@ -134,7 +136,8 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
                 mine[t] = pattern + min(box + t, int64_t(patterns - 1)) * AV_PATTERN_WORDS + threadIdx.x % 128 * 2;
             load(even);
         };
-        // One stage of `a`, and two of `b`. The pattern of the next step is loaded once no product reads `next` any more.
+        // One stage of `a` and two of `b`. The pattern of the next step is loaded when no product reads `next` any
+        // more.
         const auto multiply = [&](const uint2(&own)[TALL], uint2(&next)[TALL], bool adds, bool is_last) {
             const unsigned char* const boxes = stages_a + turn_a.stage * STAGE_A;
             av_wait_for_phase(&full_a[turn_a.stage], turn_a.parity);
@@ -184,7 +187,7 @@ __device__ inline void av_multiply_sparse(const av_tensor_map& a, const uint32_t
     if constexpr (BLOCKS > 1) av_cluster_barrier();  // no block may end while others write to its shared memory
 }
 
-// The same with results that go through OUT_BOXES boxes for each warpgroup to the copy engine.
+// The same product; the copy engine stores the results through OUT_BOXES boxes of each warpgroup.
 template <class T, int GROUPS, int TALL, int COLUMNS, bool B_IS_WIDE, int STAGES_A, int STAGES_B, int BLOCKS, int GROUP,
           int OUT_BOXES>
 __device__ inline void av_multiply_sparse_and_store(const av_tensor_map& a, const uint32_t* pattern, const av_tensor_map& b,

@@ -7,30 +7,30 @@
 template <class A, class B> constexpr bool av_is_same = false;
 template <class A> constexpr bool av_is_same<A, A> = true;
 
-// A number of 8 bits: e4m3, with a sign, four bits of exponent and three of mantissa.
+// An 8-bit float, e4m3: a sign, four bits of exponent and three of mantissa.
 struct av_fp8 {
     uint8_t bits;
 };
 
 #ifndef AV_ON_CPU
-// Where a matrix lies in shared memory, in rows of 128 bytes whose packs are swizzled as the copy engine does it.
+// The descriptor of a matrix in shared memory, in rows of 128 bytes whose packs have the copy engine's swizzle.
 //
-// "Deep": a row has 128 bytes of the depth; 8 rows are 1,024 bytes, and the next 8 lie behind them. "Wide", of half precision
-// alone: a row has 64 elements of the matrix's other side; 8 steps of the depth are 1,024 bytes, and the next 8 lie behind them;
-// the next 64 elements lie `apart` bytes away.
+// "Deep" layout: a row has 128 bytes of the depth; 8 rows are 1,024 bytes, followed by the next 8. "Wide" layout, only
+// for half precision: a row has 64 elements of the matrix's other side; 8 steps of the depth are 1,024 bytes, followed
+// by the next 8; the next 64 elements are `apart` bytes away.
 __device__ inline uint64_t av_describe(const void* matrix, unsigned apart = 16) {
     constexpr uint64_t SWIZZLE_128 = uint64_t(1) << 62, ATOM = uint64_t(1024 >> 4) << 32;
     return SWIZZLE_128 | ATOM | uint64_t(apart >> 4) << 16 | uint64_t((av_shared_address_of(matrix) & 0x3ffff) >> 4);
 }
 
-// Before the first product, and when registers that products use were written.
+// Call it before the first product, and after registers that products use were written.
 __device__ inline void av_products_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void av_products_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
-// Waits until all groups of products but the last LATER are done.
+// Waits until all groups of products are done, except the last LATER.
 template <int LATER> __device__ inline void av_products_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LATER) : "memory");
 }
-// Waits until all are done. The sums pass through, so that the compiler does not read them before.
+// Waits until all products are done. The sums are arguments, so that the compiler does not read them before.
 template <class S, int COUNT> __device__ inline void av_products_end(S (&sum)[COUNT]) {
     av_products_wait<0>();
 #pragma unroll
@@ -182,9 +182,9 @@ template <class S, int COUNT> __device__ inline void av_products_end(S (&sum)[CO
         c(s[90]), c(s[91]), c(s[92]), c(s[93]), c(s[94]), c(s[95]), c(s[96]), c(s[97]), c(s[98]), c(s[99]), \
         c(s[100]), c(s[101]), c(s[102]), c(s[103]), c(s[104]), c(s[105]), c(s[106]), c(s[107]), c(s[108]), c(s[109]), \
         c(s[110]), c(s[111])
-// sum (64 x N) += a (64 x K) b (K x N), or sum = a b if not `adds`: K elements are 32 bytes. The columns of 8 elements of a
-// warp's 16 rows follow one another in its lanes' sums as in mma.m16n8. The matrices are given by their descriptions; A_IS_WIDE
-// and B_IS_WIDE say how they lie, which is deep for all elements but those of half precision.
+// sum (64 x N) += a (64 x K) b (K x N), or sum = a b if `adds` is false; K elements are 32 bytes. The order of the sums
+// of a warp's 16 rows in its lanes is that of mma.m16n8, 8 columns after 8 columns. The matrices are given by
+// descriptors; A_IS_WIDE and B_IS_WIDE are their layouts, which must be deep except for half precision.
 #define AV_PRODUCT(n, d0, d1, d2, C, TYPES, TAIL, ...)                                                                     \
     asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #d2 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #n         \
                  TYPES " " AV_SUMS_##n ", %" #d0 ", %" #d1 ", adds" TAIL ";\n\t}"                                          \
@@ -218,8 +218,9 @@ AV_PRODUCTS(224, 112, 112, 113, 114, 115, 116)
 #undef AV_PRODUCTS
 #undef AV_LIES
 
-// The same of TF32 with the first factor in registers: a lane has rows lane / 4 and 8 more of its warp's 16, at lane % 4 of the
-// depth, then both at 4 more. They must not be written before the product is waited for.
+// The same product in TF32 with the first factor in registers. A lane has rows lane / 4 and lane / 4 + 8 of its warp's
+// 16, at position lane % 4 of the depth, then both at lane % 4 + 4. They must not be written until the product has been
+// waited for.
 #define AV_PRODUCTS_OF_REGISTERS(n, count, a0, a1, a2, a3, d0, d1)                                                          \
     __device__ inline void av_multiply_registers(float(&sum)[count], const uint32_t* a, uint64_t b, int adds) {            \
         asm volatile("{\n\t.reg .pred adds;\n\tsetp.ne.b32 adds, %" #d1 ", 0;\n\twgmma.mma_async.sync.aligned.m64n" #n     \
@@ -235,7 +236,7 @@ AV_PRODUCTS_OF_REGISTERS(256, 128, 128, 129, 130, 131, 132, 133)
 #undef AV_PRODUCTS_OF_REGISTERS
 #undef AV_PRODUCT
 
-// The registers of each thread of a warpgroup from now on: fewer, or more of those that others gave back.
+// Sets the number of registers of each thread of a warpgroup: fewer, or more, which others must have released.
 template <int COUNT> __device__ inline void av_keep_registers() {
     asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(COUNT));
 }
@@ -246,7 +247,7 @@ template <int COUNT> __device__ inline void av_take_registers() {
 __device__ inline void av_meet(int number, int threads) {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
-// The warpgroup of this thread, in a form from which the compiler sees that a warp's threads agree.
+// The warpgroup of this thread, in a form that tells the compiler that it is equal in all threads of a warp.
 __device__ inline int av_group_of_thread() { return __shfl_sync(AV_FULL_WARP, int(threadIdx.x / 128), 0); }
 __device__ inline int av_rank_in_cluster() {
     int rank;
@@ -256,7 +257,7 @@ __device__ inline int av_rank_in_cluster() {
 __device__ inline void av_cluster_barrier() {
     asm volatile("barrier.cluster.arrive.release;\n\tbarrier.cluster.wait.acquire;" ::: "memory");
 }
-// Loads eight floats that lie in block `rank` of the cluster where `own`, a multiple of 16 bytes, lies in this one.
+// Loads eight floats from block `rank` of the cluster, at the place of `own`, a multiple of 16 bytes, in this block.
 __device__ inline void av_load_from_block(const float* own, int rank, float (&x)[8]) {
     unsigned there;
     asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(av_shared_address_of(own)), "r"(rank));
@@ -267,8 +268,8 @@ __device__ inline void av_load_from_block(const float* own, int rank, float (&x)
                      : "r"(there + i * 4)
                      : "memory");
 }
-// Stores four matrices of 8 x 8 elements of two bytes. Lanes 8 i .. 8 i + 7 pass the addresses of the rows of matrix i; of
-// each matrix a lane gives elements 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4.
+// Stores four matrices of 8 x 8 elements of two bytes. Lanes 8 i .. 8 i + 7 pass the addresses of the rows of matrix i;
+// of each matrix a lane gives elements 2 (lane % 4) and 2 (lane % 4) + 1 of row lane / 4.
 __device__ inline void av_store_matrices(void* row, const uint32_t (&r)[4]) {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(av_shared_address_of(row)), "r"(r[0]),
                  "r"(r[1]), "r"(r[2]), "r"(r[3])

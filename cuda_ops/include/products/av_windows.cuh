@@ -15,7 +15,7 @@ __device__ inline void av_copy_patch(void* to, const av_tensor_map& map, int cha
         "l"(reinterpret_cast<uint64_t>(&map)), "r"(channel), "r"(x), "r"(y), "r"(picture), "r"(av_shared_address_of(barrier))
         : "memory");
 }
-// One patch of a map of pictures; the rows of its box are the patch's pixels.
+// Copies one patch from a map of pictures; the rows of its box are the pixels of the patch.
 struct av_map_of_patch {
     const av_tensor_map& map;
     int x, y, picture;
@@ -41,8 +41,8 @@ struct av_pictures {
     }
 };
 
-// out = the windows of `pictures` times `weights`, plus bias: blocks of three warpgroups compute tiles of two patches and COLUMNS
-// channels, as `av_multiply_by_roles` does it. A step is one tap and 64 channels.
+// out = the windows of `pictures` times `weights`, plus bias. Blocks of three warpgroups compute tiles of two patches
+// and COLUMNS channels, like `av_multiply_by_roles`. A step is one tap and 64 channels.
 template <class T, int COLUMNS, int STAGES, int GROUP, int PATCH_WIDE>
 __device__ inline void av_convolve(const av_tensor_map& from, const av_tensor_map& weights, const T* bias,
                                    const av_tensor_map& out, const av_pictures& pictures, int columns, unsigned char* room) {

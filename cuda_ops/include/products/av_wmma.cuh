@@ -3,12 +3,12 @@
 #pragma once
 #include "av_vector.cuh"
 
-// Where matrices that are loaded or stored begin in shared memory.
+// The alignment of matrices in shared memory.
 struct alignas(32) av_wmma_room {
     uint32_t word[8];
 };
 
-// A factor. IS_RIGHT: the second one. IS_TRANSPOSED: columns and not rows lie side by side in memory.
+// A factor. IS_RIGHT: it is the second one. IS_TRANSPOSED: it is in memory column by column, not row by row.
 template <class T, bool IS_RIGHT, bool IS_TRANSPOSED> struct av_wmma_factor;
 
 #ifdef AV_ON_CPU

@@ -2,8 +2,8 @@
 // kernel multiplies it by the weights, like matmul_half's v6_persistent.cu.
 #include "products/av_half_warpgroups.cuh"
 
-// Row `pixel` of the matrix has the channels of all taps, tap by tap, with zeros outside of the picture. A thread copies packs of 8
-// channels.
+// Row `pixel` of the matrix has the channels of all taps, tap by tap, with zeros outside of the picture. A thread
+// copies packs of 8 channels.
 template <class T>
 __global__ void __launch_bounds__(256)
 convolve_windows(const T* from, T* to, int pictures, int height, int width, int channels, int taps_high, int taps_wide) {

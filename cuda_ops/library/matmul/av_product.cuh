@@ -9,7 +9,8 @@
 
 constexpr int AV_PRODUCT_PAD = 4;
 
-// sum += a b^T of one thread. With IS_SERPENTINE, from one multiply-add to the next only one of the two factors changes.
+// sum += a b^T of one thread. With IS_SERPENTINE, from one multiply-add to the next only one of the two factors
+// changes.
 template <bool IS_SERPENTINE = false, int ROWS, int COLUMNS>
 __device__ inline void av_add_products(const float (&a)[ROWS], const float (&b)[COLUMNS], float (&sum)[ROWS][COLUMNS]) {
     if constexpr (IS_SERPENTINE) {
@@ -34,8 +35,9 @@ template <int PACKS, int SPACING> __device__ inline void av_load_factors(const f
     for (int p = 0; p < PACKS; ++p) av_unpack<float, 4>(av_load<float, 4>(line + p * SPACING), factors + 4 * p);
 }
 
-// The copies of one thread of a block. Rows and columns behind the end are those of the last one, whose results no thread
-// stores; the depth behind the end is zero. Eight threads share a row of `a`, as many as a column has packs a line of `b`.
+// The copies of one thread of a block. Rows and columns behind the end are those of the last one, whose results no
+// thread stores; the depth behind the end is zero. Eight threads share a row of `a`, as many as a column has packs a
+// line of `b`.
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS> struct av_tile_copies {
     static constexpr int PITCH = ROWS + AV_PRODUCT_PAD, PITCH_B = COLUMNS;
     static constexpr int FLOATS_A = DEPTH * PITCH, FLOATS = FLOATS_A + DEPTH * PITCH_B;
@@ -85,8 +87,9 @@ template <int LANES, int ROWS, int COLUMNS, int DEPTH, int THREADS> struct av_ti
     }
 };
 
-// The copies of one matrix of a product, as it lies in memory: "wide" with the neighbours of its rows or columns side by side (b,
-// or a transposed), packs of LANES; or "deep" with those of its depth. `side` is its number of rows or columns.
+// The copies of one matrix of a product, as it lies in memory: "wide" with the neighbours of its rows or columns side
+// by side (b, or a transposed), packs of LANES; or "deep" with those of its depth. `side` is its number of rows or
+// columns.
 template <int LANES, int SIDE, int DEPTH, int THREADS, bool IS_WIDE> struct av_side_copies {
     static constexpr int PITCH = SIDE + AV_PRODUCT_PAD, FLOATS = DEPTH * PITCH;
     static constexpr int PACKS = IS_WIDE ? SIDE / LANES : 8, APART = THREADS / PACKS;
@@ -157,8 +160,8 @@ struct av_sums_themselves {
     }
 };
 
-// Stores the part of a thread's sums that lies in `out`: packs of 4 rows and 4 columns, SPACING_ROWS and SPACING_COLUMNS
-// apart, from `row` and `column` on. `end` makes each pack, for its place in `out`.
+// Stores the part of a thread's sums that lies in `out`: packs of 4 rows and 4 columns, SPACING_ROWS and
+// SPACING_COLUMNS apart, from `row` and `column` on. `end` makes each pack, for its place in `out`.
 template <int LANES, int SPACING_ROWS, int SPACING_COLUMNS, int ROWS, int COLUMNS, class End = av_sums_themselves>
 __device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* out, int64_t row, int64_t column, int rows,
                                      int columns, End end = End{}) {
@@ -175,7 +178,8 @@ __device__ inline void av_store_sums(const float (&sum)[ROWS][COLUMNS], float* o
     }
 }
 
-// Tile `number` of the product, by a block: the kernel of versions 7 to 9. `buffers` has STAGES * Copies::FLOATS floats.
+// Tile `number` of the product, by a block: the kernel of versions 7 to 9. `buffers` has STAGES * Copies::FLOATS
+// floats.
 template <int LANES, int ROWS, int COLUMNS, int DEPTH, int WARP_ROWS, int WARP_COLUMNS, int STAGES, bool IS_SERPENTINE,
           class Copies = av_tile_copies<LANES, ROWS, COLUMNS, DEPTH, ROWS / WARP_ROWS*(COLUMNS / WARP_COLUMNS) * 32>,
           class End = av_sums_themselves>

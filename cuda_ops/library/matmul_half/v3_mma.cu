@@ -33,7 +33,8 @@ matmul_half_mma(const T* a, const T* b, const T* bias, T* out, int rows, int col
         av_commit_copies();
         filled = filled + 1 == STAGES ? 0 : filled + 1;
     };
-    // Where a lane's row of a matrix of 8 x 8 lies: matrices 0 and 1 follow one another along the rows of a, the depth of b.
+    // Where a lane's row of a matrix of 8 x 8 lies: matrices 0 and 1 follow one another along the rows of a, the depth
+    // of b.
     const int eighth = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
     const int of_a = A_IS_WIDE ? (second + eighth) * A::PITCH + y + first : (y + first + eighth) * A::PITCH + second;
     const int of_b = B_IS_WIDE ? (first + eighth) * B::PITCH + x + second : (x + second + eighth) * B::PITCH + first;

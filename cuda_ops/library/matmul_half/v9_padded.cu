@@ -3,8 +3,8 @@
 // v6_persistent.cu, except that it stores from registers to `out`, whose rows are not padded.
 #include "products/av_half_warpgroups.cuh"
 
-// Copies the lines of a matrix as it lies in memory, with zeros behind each up to `pitch`, a multiple of 64. A block writes
-// 2,048 elements of one line.
+// Copies the lines of a matrix as it lies in memory, with zeros behind each up to `pitch`, a multiple of 64. A block
+// writes 2,048 elements of one line.
 template <class T, int LANES>
 __global__ void __launch_bounds__(256)
 matmul_half_pad(const T* from, T* to, int lines, int line, int pitch) {

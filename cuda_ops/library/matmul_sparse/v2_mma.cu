@@ -40,7 +40,8 @@ matmul_sparse_mma(const T* values, const uint32_t* pattern, const T* b, const T*
 #pragma unroll
         for (int i = 0; i < TALL; ++i) ahead[i] = at[64 * i];
     };
-    // Where a lane's row of a matrix of 8 x 8 lies: matrices 0 and 1 follow one another along the rows of a, the depth of b.
+    // Where a lane's row of a matrix of 8 x 8 lies: matrices 0 and 1 follow one another along the rows of a, the depth
+    // of b.
     const int eighth = lane % 8, first = lane / 8 % 2 * 8, second = lane / 16 * 8;
     const int of_a = (y + first + eighth) * A::PITCH + second;
     const int of_b = B_IS_WIDE ? (first + eighth) * B::PITCH + x + second : (x + second + eighth) * B::PITCH + first;

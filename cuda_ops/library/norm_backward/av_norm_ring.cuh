@@ -76,7 +76,8 @@ template <class T, int LANES, int VECTORS, int THREADS, int STAGES, bool IS_RMS,
         sum.h_off = av_reduce_warp<av_sum>(sum.h_off);
         return sum;
     }
-    // Stores the gradient of x of the row at `stage`, whose sums are `sum`, and starts the copy of row `later` to its slots.
+    // Stores the gradient of x of the row at `stage`, whose sums are `sum`, and starts the copy of row `later` to its
+    // slots.
     __device__ void finish(int64_t row, int stage, av_part_state sum, float epsilon, T* dx, int64_t later) {
         const float scale = 1.0f / sqrtf(sum.squares / float(columns) + epsilon);
         const float mean_h = sum.h / float(columns), mean_hn = sum.h_off * scale / float(columns);

@@ -1,4 +1,5 @@
-// Softmax of the LayerNorm of long rows: a cluster of BLOCKS blocks per row, each with a part of the row in its registers.
+// Softmax of the LayerNorm of long rows: a cluster of BLOCKS blocks per row, each with a part of the row in its
+// registers.
 //
 // Two exchanges through distributed shared memory: moments, then maximum and sum.
 #include "av_norm_softmax.cuh"
