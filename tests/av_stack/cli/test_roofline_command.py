@@ -60,7 +60,7 @@ def test_the_layers_have_the_limits_of_their_gpu(tmp_path: Path) -> None:
         (("no figures",), "0: not JSON"),
         (({"machine": MACHINE},), "0: no copy, rows"),
         ((RUN | {"rows": [ROW | {"operator": "addd"}]},), "0: the library has no operator addd"),
-        ((RUN, RUN | {"machine": MACHINE | {"gpu": "another"}}), "1 is of another, 0 of a GPU"),
+        ((RUN, RUN | {"machine": MACHINE | {"gpu": "another"}}), "1 was measured on another, 0 on a GPU"),
     ],
 )
 def test_other_files_are_named(tmp_path: Path, runs: tuple[Any, ...], said: str) -> None:

@@ -153,7 +153,7 @@ def _ema(out: Path) -> Any:
         (["prune", "detector", str(COMPACT), "none"], "none: no picture in images/train"),
         (["prune", "detector", str(COMPACT), "DATA", "--pattern", "2:3"], "--pattern"),
         (["prune", "detector", str(COMPACT), "DATA", "--pattern", "2:4", "--criterion", "taylor"], "--criterion"),
-        (["prune", "detector", str(COMPACT), "DATA", "--out", str(COMPACT.parent)], "holds WEIGHTS"),
+        (["prune", "detector", str(COMPACT), "DATA", "--out", str(COMPACT.parent)], "is the folder of WEIGHTS"),
         (["prune", "detector", str(COMPACT), "DATA", "--share", "0.01", "--criterion", "scale"], "cannot be reached"),
     ],
 )  # fmt: skip
