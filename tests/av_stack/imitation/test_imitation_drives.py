@@ -206,7 +206,7 @@ def test_what_the_commands_need_is_told_at_once(tmp_path: Path) -> None:
     assert "unknown name 'Town99'" in complaint(av_stack("dataset", "drive", out, "--map", "Town99"))
     assert "has a rig of its own" in complaint(av_stack("run", "town_drive", "--agent", "imitation", "--rig", "full"))
     assert "holds no drives.json" in complaint(av_stack("train", "imitation", str(tmp_path)))
-    assert "--size: it is not for `train imitation`" in complaint(
+    assert "--size: `train imitation` does not take it" in complaint(
         av_stack("train", "imitation", str(tmp_path), "--size", "s")
     )
     assert NetworkShape().width == WIDTH
