@@ -155,7 +155,7 @@ def check_options_of_stack(agent: str, given: Mapping[str, object]) -> None:
     """Raise ConfigError if an option of the stack is given although another agent drives."""
     for option, value in given.items():
         if value and agent != STACK:
-            raise ConfigError(f"{option}: it is for the stack, and --agent {agent} drives")
+            raise ConfigError(f"{option}: only the stack uses it, and --agent is {agent}")
 
 
 def _load(name: str, routes: str | None, maps: Path | None, address: Address | None, seed: int) -> Scenario:
@@ -167,7 +167,9 @@ def _load(name: str, routes: str | None, maps: Path | None, address: Address | N
 
         return load_route(Path(name), routes, maps, address, seed)
     if routes is not None:
-        raise ConfigError(f"--routes {routes!r:.40}: it selects a route of a file, and {name!r:.80} is no .xml file")
+        raise ConfigError(
+            f"--routes {routes!r:.40}: it selects a route of a file, and {name!r:.80} is not an .xml file"
+        )
     return load_scenario(name)
 
 

@@ -92,7 +92,7 @@ def suite_command(
     check_options_of_stack(agent, {"--oracle": oracle})
     check_weights(weights)
     if weights is not None and agent != IMITATION:
-        raise ConfigError(f"--weights: they are for --agent {IMITATION}, and {agent!r:.80} is another")
+        raise ConfigError(f"--weights: only --agent {IMITATION} uses them, and --agent is {agent!r:.80}")
     if address is not None and (ray is not None or (workers or 1) > 1):
         raise ConfigError("--server: one server drives one run at a time; leave --server out, or --workers and --ray")
     folder = maps.resolve() if maps is not None else None
@@ -122,7 +122,7 @@ def _random_jobs(map_names: Sequence[str], seed: int | None, count: int | None, 
 def _check_only_random(suite: str, given: Mapping[str, object]) -> None:
     for option, value in given.items():
         if value:
-            raise ConfigError(f"{option}: it is for suite {RANDOM}, and {suite!r:.80} is another")
+            raise ConfigError(f"{option}: only suite {RANDOM} uses it, and the suite is {suite!r:.80}")
 
 
 def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
@@ -141,7 +141,9 @@ def _jobs(suite: str, routes: str | None, options: Options) -> list[Job]:
     elif suite in SUITES:
         jobs = suite_jobs(SUITES[suite], options, routes)
     elif routes is not None:
-        raise ConfigError(f"--routes {routes!r:.40}: it selects routes of a file, and {suite!r:.80} is no .xml file")
+        raise ConfigError(
+            f"--routes {routes!r:.40}: it selects routes of a file, and {suite!r:.80} is not an .xml file"
+        )
     else:
         if not path.is_dir():
             check_known("SUITE", [suite], (*SUITES, RANDOM))

@@ -86,7 +86,7 @@ def load_branch(drive: RecordedDrive, options: BranchOptions) -> Branch:
         raise ConfigError(f"{drive.path}: the drive had no camera, and {agent} needs one")
     for option, value in (("--oracle", options.oracles), ("--weights", options.weights)):
         if value and agent != STACK:
-            raise ConfigError(f"{option}: it is for the stack, and {agent} drives on")
+            raise ConfigError(f"{option}: only the stack uses it, and the agent is {agent}")
     oracles = (there.oracles if options.oracles is None else options.oracles) if agent == STACK else ()
     check_oracles(oracles)
     check_weights(options.weights)

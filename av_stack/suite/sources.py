@@ -38,7 +38,7 @@ def suite_jobs(suite: Suite, options: Options, selection: str | None = None) -> 
     """
     if selection is not None:
         if suite.scenarios or len(suite.route_files) != 1:
-            raise ConfigError(f"--routes {selection!r:.40}: it selects routes of one file, and this suite is none")
+            raise ConfigError(f"--routes {selection!r:.40}: it selects routes of a file, and this suite is not a file")
         return route_jobs(suite.route_files[0], selection, options)
     jobs = [_scenario_job(scenario, options) for scenario in suite.scenarios]
     jobs += [job for path in suite.route_files for job in route_jobs(path, None, options)]

@@ -52,7 +52,7 @@ def drive_command(
     check_out_folder(out, "OUT")
     check_known("--agent", [agent], (STACK, IMITATION))
     if weights is not None and agent != IMITATION:
-        raise ConfigError(f"--weights: they are for --agent {IMITATION}")
+        raise ConfigError(f"--weights: only --agent {IMITATION} uses them")
     check_weights(weights)
     if not parse_list(map_names):
         raise ConfigError("--map: no map is named")

@@ -72,4 +72,4 @@ def test_an_unknown_agent_and_options_that_are_for_the_stack() -> None:
         av_stack("run", "town_drive", "--agent", "idel")
     )
     line = complaint(av_stack("run", "town_drive", "--agent", "idle", "--oracle", "lights"))
-    assert "--oracle: it is for the stack, and --agent idle drives" in line
+    assert "--oracle: only the stack uses it, and --agent is idle" in line

@@ -103,7 +103,7 @@ def test_the_command_says_it_in_one_line(tmp_path: Path) -> None:
     done = av_stack("run", str(path), "--out", str(tmp_path / "o"))
     assert "town.xodr:1: this is an OpenDRIVE map" in complaint(done)
     assert not (tmp_path / "o").exists()
-    assert "'town_drive' is no .xml file" in complaint(av_stack("run", "town_drive", "--routes", "1"))
+    assert "'town_drive' is not an .xml file" in complaint(av_stack("run", "town_drive", "--routes", "1"))
 
 
 @pytest.mark.parametrize("town", ["Town01", "Town02", "Town04", "Town10HD"])

@@ -197,10 +197,10 @@ def test_a_lost_server_ends_the_recording_only_where_it_is_lost_again_and_again(
 
 def test_what_the_commands_need_is_told_at_once(tmp_path: Path) -> None:
     out = str(tmp_path / "data")
-    assert "--weights: they are for --agent imitation" in complaint(
+    assert "--weights: only --agent imitation uses them" in complaint(
         av_stack("dataset", "drive", out, "--weights", "other.pt")
     )
-    assert "--weights: they are for --agent imitation" in complaint(
+    assert "--weights: only --agent imitation uses them" in complaint(
         av_stack("suite", "obstacles", "--agent", "idle", "--weights", str(SHIPPED))
     )
     assert "unknown name 'Town99'" in complaint(av_stack("dataset", "drive", out, "--map", "Town99"))

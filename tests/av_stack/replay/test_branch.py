@@ -126,7 +126,7 @@ def dropped(topic: str, number: int, schema: bytes, data: bytes) -> tuple[bytes,
         (None, {"from_s": 9.2}, r"--from 9.2: .* holds 0.05 s to 9.10 s"),
         (None, {"agent": "strait"}, "--agent: unknown name .strait. .did you mean straight"),
         (None, {"agent": "stack"}, "the drive had no camera, and stack needs one"),
-        (None, {"oracles": ("lights",)}, "--oracle: it is for the stack, and straight drives on"),
+        (None, {"oracles": ("lights",)}, "--oracle: only the stack uses it, and the agent is straight"),
         (None, {"weather": "WetNoon"}, "--weather: the weather of .* changes along its route"),
         (
             of_setup(server="10.0.0.7:2000"),
