@@ -46,6 +46,122 @@ class Manoeuvre(str, Enum):
     """Drive backwards along the path that the ego came, because it is stuck."""
 
 
+class Behaviour(str, Enum):
+    """What the ego does: the states of `planning.behaviour`, which says how they follow one another."""
+
+    FOLLOW_LANE = "follow lane"
+    MERGE = "merge"
+    YIELD = "yield"
+    STOP = "stop"
+    CREEP = "creep"
+    PASS_IN_LANE = "pass in lane"
+    CHANGE_LANE = "change lane"
+    OVERTAKE = "overtake through oncoming lane"
+    LEAVE_PARKING_SPACE = "leave parking space"
+    GIVE_WAY_TO_EMERGENCY_VEHICLE = "give way to emergency vehicle"
+    BACK_UP = "back up"
+    SAFE_STOP = "safe stop"
+
+
+class CauseKind(str, Enum):
+    """Facts that decide what the ego does."""
+
+    LANE_IS_FREE = "lane is free"
+    STANDS_IN_LANE = "stands in lane"
+    IS_SLOW = "is slow"
+    BESIDE_LANE_CHANGE = "beside lane change"
+    STANDS_BESIDE = "stands beside"
+    ONCOMING_COMES_CLOSE = "oncoming comes close"
+    COMES_MUCH_TOO_FAST = "comes much too fast"
+    BESIDE_ROAD = "beside road"
+    GAP_BEFORE = "gap before"
+    GAP_BEHIND = "gap behind"
+    GAP_COMES = "gap comes"
+    GAP_IN_TRAFFIC = "gap in traffic"
+    NO_GAP = "no gap"
+    LANE_HAS_ROOM = "lane has room"
+    NEXT_LANE_IS_FREE = "next lane is free"
+    ONCOMING_LANE_IS_FREE = "oncoming lane is free"
+    PATH_IS_HELD = "path is held"
+    NOT_FREE_YET = "not free yet"
+    NO_PATH = "no path"
+    ONCOMING_LANE_IS_CLOSED = "oncoming lane is closed"
+    CANNOT_RETURN_YET = "cannot return yet"
+    NO_WAY_OUT = "no way out"
+    STUCK = "stuck"
+    GOES_FIRST = "goes first"
+    COMES_ONTO_LANE = "comes onto lane"
+    STOPS_FOR = "stops for"
+    VIEW_IS_NOT_CLEAR = "view is not clear"
+    FAULT = "fault"
+
+
+_CAUSE_TEXTS = {
+    CauseKind.LANE_IS_FREE: "the lane is free",
+    CauseKind.STANDS_IN_LANE: "vehicle {object_id} stands in the lane",
+    CauseKind.IS_SLOW: "vehicle {object_id} is slow",
+    CauseKind.BESIDE_LANE_CHANGE: "vehicle {object_id} is beside the lane change",
+    CauseKind.STANDS_BESIDE: "vehicle {object_id} stands close beside the lane",
+    CauseKind.ONCOMING_COMES_CLOSE: "an oncoming vehicle comes close",
+    CauseKind.COMES_MUCH_TOO_FAST: "vehicle {object_id} comes from behind much too fast",
+    CauseKind.BESIDE_ROAD: "the ego is beside the road",
+    CauseKind.GAP_BEFORE: "gap before vehicle {object_id}",
+    CauseKind.GAP_BEHIND: "gap behind vehicle {object_id}",
+    CauseKind.GAP_COMES: "a gap comes soon",
+    CauseKind.GAP_IN_TRAFFIC: "there is a gap in the traffic",
+    CauseKind.NO_GAP: "there is no gap yet",
+    CauseKind.LANE_HAS_ROOM: "the lane has room beside it",
+    CauseKind.NEXT_LANE_IS_FREE: "the next lane is free",
+    CauseKind.ONCOMING_LANE_IS_FREE: "the oncoming lane is free",
+    CauseKind.PATH_IS_HELD: "the path is kept for a moment",
+    CauseKind.NOT_FREE_YET: "the path past it is not free yet",
+    CauseKind.NO_PATH: "no path leads past it",
+    CauseKind.ONCOMING_LANE_IS_CLOSED: "the oncoming lane is no longer free",
+    CauseKind.CANNOT_RETURN_YET: "the ego cannot return to its lane yet",
+    CauseKind.NO_WAY_OUT: "no path leads on or back",
+    CauseKind.STUCK: "the ego is stuck",
+    CauseKind.GOES_FIRST: "vehicle {object_id} goes first",
+    CauseKind.COMES_ONTO_LANE: "vehicle {object_id} comes onto the lane",
+    CauseKind.STOPS_FOR: "{name} {object_id}",
+    CauseKind.VIEW_IS_NOT_CLEAR: "{name} {object_id}: the view is not clear",
+    CauseKind.FAULT: "{name}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One fact that decides what the ego does, as text a part of a sentence: "vehicle 12 stands in the lane".
+
+    `object_id` is the track or signal id, `name` the kind of signal or the fault; empty if there is none.
+    """
+
+    kind: CauseKind
+    object_id: str = ""
+    name: str = ""
+
+    def __str__(self) -> str:
+        text = _CAUSE_TEXTS[self.kind]
+        if not self.object_id:
+            text = text.replace("vehicle {object_id}", "a vehicle").replace(" {object_id}", "")
+        return text.format(object_id=self.object_id, name=self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What the ego does, and the facts that decide it."""
+
+    behaviour: Behaviour
+    causes: tuple[Cause, ...]
+
+    @property
+    def reason(self) -> str:
+        """The causes as text: "vehicle 12 stands in the lane; gap before vehicle 31"."""
+        return "; ".join(map(str, self.causes))
+
+    def __str__(self) -> str:
+        return f"{self.behaviour.value}: {self.reason}"
+
+
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The planned motion of the vehicle frame's origin.
@@ -57,6 +173,8 @@ class Plan:
     * `reverses`: the ego drives backwards along the trajectory. Its heading is that of the poses, and its speed over
       ground is minus the trajectory's `speed_mps`.
     * `alternatives`: paths that the planner found in this step but did not choose, each (N, 2) m in the map frame.
+    * `decision`: what the ego does, and why; None in a plan that does not come from the planner, and in recordings of
+      earlier versions.
     """
 
     stamp: Stamp
@@ -68,6 +186,7 @@ class Plan:
     manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
     reverses: bool = False
     alternatives: tuple[Float, ...] = ()
+    decision: Decision | None = None
 
     @property
     def limited_by(self) -> Constraint | None:

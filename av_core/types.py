@@ -46,7 +46,11 @@ from av_core.perception_types import (
     TrafficLightView,
 )
 from av_core.plan_types import (
+    Behaviour,
+    Cause,
+    CauseKind,
     ControlCommand,
+    Decision,
     DriveState,
     Indicator,
     Manoeuvre,
@@ -76,13 +80,17 @@ from av_core.truth_types import ActorTruth, CollisionEvent, Truth
 
 __all__ = [
     "ActorTruth",
+    "Behaviour",
     "CameraDetections",
     "CameraImage",
     "CameraModel",
+    "Cause",
+    "CauseKind",
     "CollisionEvent",
     "Constraint",
     "ConstraintKind",
     "ControlCommand",
+    "Decision",
     "Detection",
     "Distance",
     "DriveState",

@@ -1,22 +1,25 @@
 """The planner: turns each `Scene` and its `Prediction` into a `Plan` (poses, speeds, times) along the route.
 
-`Planner.plan` tracks the ego on the route, collects the constraints from signals (`signals`) and road users
-(`behavior`), and rolls out the fastest motion that meets them all (`speed`).
+`Planner.plan` tracks the ego on the route, collects the constraints from signals (`signals`), chooses a path
+(`local.path_planner`), collects the constraints from road users (`traffic.behavior`), decides what the ego does
+(`behaviour`), and rolls out the fastest motion that meets all constraints (`speed`).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from av_core.errors import RouteError
 from av_core.types import (
+    Behaviour,
     CameraModel,
     Constraint,
     ConstraintKind,
+    Decision,
     EgoState,
     Float,
     Indicator,
@@ -29,7 +32,9 @@ from av_core.types import (
     VehicleParameters,
 )
 from planning.backing_up import BackingUp, Where
-from planning.config import PlanningConfig
+from planning.behaviour import decide
+from planning.config import PlanningConfig, SpeedConfig
+from planning.demands import RouteDemands, caps_on, cause_of_pass, stops_on, with_demands, with_room_to_pass
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
@@ -43,9 +48,9 @@ from planning.route_tracker import RouteProgress, RouteTracker
 from planning.sight import Place, sight_limits
 from planning.signals import Commitment, EgoOnRoute, SignalMemory, SpeedCap, signal_constraints
 from planning.speed import (
-    Leader,
     Motion,
     SpeedCeiling,
+    SpeedReference,
     StopTarget,
     backward_pass,
     curve_speed,
@@ -66,14 +71,15 @@ _TURN_RADIUS_M, _STEER_SHARE = 6.5, 0.8
 _OUT_M, _TURNED_RAD = 0.5, 0.15
 """Offset from the route, and turn, from which on the ego is leaving its lane."""
 
-_ROOM_MPS2 = (1.5, 3.0)
-"""Braking for the sake of room behind an obstacle: for all of it, and for the least that the ego needs."""
 
-_SEEMS_MPS, _NEAR_TO_HALT_MPS = 1.5, 8.0
-"""Speed up to which an obstacle may seem to move; a faster ego than the second passes it without a stop, if it can."""
+@dataclass(frozen=True, slots=True)
+class _OnRoute:
+    """What belongs to one route."""
 
-_SCHEDULE_SLACK_MPS = 0.5
-"""Largest excess of the ego's speed over the speed that the search planned for a pass."""
+    route: Route
+    tracker: RouteTracker
+    local: LocalPlanner
+    backing_up: BackingUp
 
 
 class Planner:
@@ -97,14 +103,12 @@ class Planner:
         self._vehicle = vehicle
         self._config = config or PlanningConfig()
         self._behavior = TrafficBehavior(vehicle.width_m, self._config.behavior)
-        self._route: Route | None = None
-        self._tracker: RouteTracker | None = None
+        self._on: _OnRoute | None = None
         self._progress: RouteProgress | None = None
         self._memory = SignalMemory()
         self._sights: dict[Place, float] = {}
         self._indications: tuple[Indication, ...] = ()
-        self._local: LocalPlanner | None = None
-        self._backing_up: BackingUp | None = None
+        self._now = Behaviour.FOLLOW_LANE
         self._yielding: frozenset[int] = frozenset()
         self._last: tuple[float, Motion] | None = None
         self._patience = Patience()
@@ -118,7 +122,7 @@ class Planner:
 
     @property
     def route(self) -> Route | None:
-        return self._route
+        return None if self._on is None else self._on.route
 
     @property
     def progress(self) -> RouteProgress | None:
@@ -126,8 +130,6 @@ class Planner:
         return self._progress
 
     def set_route(self, route: Route) -> None:
-        self._route = route
-        self._tracker = RouteTracker(route)
         self._indications = indications(route, self._graph)
         junctions = junctions_of(route, self._graph, self._vehicle.width_m, self._config.behavior)
         self._behavior = TrafficBehavior(self._vehicle.width_m, self._config.behavior, junctions)
@@ -135,6 +137,7 @@ class Planner:
         if self._cameras:
             posts = {signal.signal_id: signal.place for signal in self._graph.signals if signal.place is not None}
             self._sights = sight_limits(route, posts, self._cameras, self._front_m)
+        self._now = Behaviour.FOLLOW_LANE
         self._yielding = frozenset()
         self._last = None
         self._patience = Patience()
@@ -143,85 +146,123 @@ class Planner:
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
         body = Body(self._front_m, rear_m, self._vehicle.width_m, _turn_radius_m(self._vehicle))
-        self._local = LocalPlanner(route, self._graph, body, view)
-        self._backing_up = BackingUp(body)
+        local = LocalPlanner(route, self._graph, body, view)
+        self._on = _OnRoute(route, RouteTracker(route), local, BackingUp(body))
 
     def plan(self, scene: Scene, prediction: Prediction) -> Plan:
         """Plan the motion from now on; `prediction` is of `scene`. Raises `RouteError` when no route is set."""
-        if self._route is None or self._tracker is None or self._local is None or self._backing_up is None:
+        if self._on is None:
             raise RouteError("no route is set: call set_route before plan")
-        route, config = self._route, self._config
-        self._progress = self._tracker.update(scene.ego)
-        vehicle = self._vehicle
-        speed_mps = max(0.0, scene.ego.speed_mps)
-        impatience = self._patience.update(scene.stamp.time_s, speed_mps, self._waits)
-        speed_config = assertive(config.speed) if impatience > 0.0 else config.speed
+        route, at = self._on.route, self._on.tracker.update(scene.ego)
+        self._progress = at
         planned_mps, planned_mps2 = self._start(scene.ego, scene.stamp.time_s)
-        ego = EgoOnRoute(
-            s_m=self._progress.s_m,
+        ego = self._ego_on_route(scene, at, planned_mps2)
+        reach_m = max(
+            self._config.behavior.look_ahead_m,
+            ego.speed_mps**2 / (2.0 * self._config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
+        )
+        speeding_up = self._speeding_up.update(ego.time_s, [one.item for one in prediction.objects])
+        demands = self._signals(route, ego, scene, prediction, reach_m)
+        free = backward_pass(self._ceiling(route, ego.s_m, reach_m, demands.caps), self._config.speed)
+        on_road = EgoOnRoad(ego.s_m, at.cross_track_m, ego.speed_mps, ego.impatience, turn_rad=at.heading_error_rad)
+        top_speed = free.s_m, free.speed_mps
+        local = self._on.local.plan(prediction, scene.lights, on_road, top_speed, demands.first_stop_m, self._now)
+        back = self._on.backing_up.update(scene.ego, scene.stamp, _where(local, at), prediction)
+        situation = replace(local.situation, backs_up=back is not None)
+        decision = decide(self._now, situation)
+        if back is not None and decision.behaviour is Behaviour.BACK_UP:
+            self._now, self._last = decision.behaviour, None
+            return _back_up(scene, local, back, ego, decision)
+        if local.route is not route:
+            free = backward_pass(self._ceiling(local.route, ego.s_m, reach_m, demands.caps), self._config.speed)
+        others = self._traffic(local, ego, free, demands.first_stop_m, speeding_up)
+        decision = decide(self._now, with_demands(situation, ego, others, demands))
+        motion = self._motion(self._on.local, local, ego, planned_mps, reach_m, others, demands)
+        self._now, self._last = decision.behaviour, (ego.time_s, motion)
+        self._yielding = others.yielding_to
+        self._waits = bool(others.yielding_to) or local.waits_to_pass
+        return self._drive(scene, local, motion, ego, decision)
+
+    def _ego_on_route(self, scene: Scene, at: RouteProgress, planned_mps2: float) -> EgoOnRoute:
+        vehicle, time_s, speed_mps = self._vehicle, scene.stamp.time_s, max(0.0, scene.ego.speed_mps)
+        return EgoOnRoute(
+            s_m=at.s_m,
             speed_mps=speed_mps,
             front_m=self._front_m,
             rear_m=0.5 * vehicle.length_m - vehicle.rear_axle_to_centre_m,
-            time_s=scene.stamp.time_s,
-            impatience=impatience,
+            time_s=time_s,
+            impatience=self._patience.update(time_s, speed_mps, self._waits),
             accel_mps2=planned_mps2,
         )
-        reach = max(
-            config.behavior.look_ahead_m,
-            ego.speed_mps**2 / (2.0 * config.speed.decel_comfort_mps2) + 3.0 * ego.speed_mps,
-        )
+
+    def _signals(
+        self, route: Route, ego: EgoOnRoute, scene: Scene, prediction: Prediction, reach_m: float
+    ) -> RouteDemands:
+        """What the signals and the end of the route demand of the speed."""
         others_now = [one.item for one in prediction.objects]
-        speeding_up = self._speeding_up.update(scene.stamp.time_s, others_now)
         self._memory, stops, caps, commitments = signal_constraints(
             route,
             ego,
             scene.lights,
             self._memory,
-            reach,
-            config.behavior,
+            reach_m,
+            self._config.behavior,
             self._sights,
             lambda signal: observe_junction(route, signal, ego.front_s_m, self._graph, others_now),
         )
-        unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         stops.append(StopTarget(route.length_m, Constraint(ConstraintKind.END_OF_ROUTE)))
-        free = backward_pass(self._ceiling(route, ego.s_m, reach, caps), config.speed)
-        first_stop_m = min(stop.s_m for stop in stops)
-        at = self._progress
-        on_road = EgoOnRoad(ego.s_m, at.cross_track_m, ego.speed_mps, impatience, turn_rad=at.heading_error_rad)
-        local = self._local.plan(prediction, scene.lights, on_road, (free.s_m, free.speed_mps), first_stop_m)
-        back = self._backing_up.update(scene.ego, scene.stamp, _where(local, at), prediction)
-        if back is not None:
-            self._last = None
-            cause = _cause_of_pass(local)
-            return Plan(scene.stamp, back, cause, ego.s_m, manoeuvre=Manoeuvre.BACK_UP, reverses=True)
-        path = local.route
-        if path is not route:
-            free = backward_pass(self._ceiling(path, ego.s_m, reach, caps), config.speed)
-        times = forward_times(free, ego.speed_mps, first_stop_m, speed_config)
+        return RouteDemands(stops, caps, commitments)
+
+    def _traffic(
+        self, local: LocalPath, ego: EgoOnRoute, free: SpeedReference, first_stop_m: float, speeding_up: frozenset[int]
+    ) -> Constraints:
+        """What others demand of the speed, but for those that the local path takes into account already."""
+        times = forward_times(free, ego.speed_mps, first_stop_m, self._speed_config(ego))
         known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
-        unmet = _without(local.prediction, known)
-        others = self._behavior.constraints(
-            path, ego, unmet, free, times, self._yielding, unprotected, local.obstacles, speeding_up
+        unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
+        return self._behavior.constraints(
+            local.route,
+            ego,
+            _without(local.prediction, known),
+            free,
+            times,
+            self._yielding,
+            unprotected,
+            local.obstacles,
+            speeding_up,
         )
+
+    def _motion(
+        self,
+        local_planner: LocalPlanner,
+        local: LocalPath,
+        ego: EgoOnRoute,
+        planned_mps: float,
+        reach_m: float,
+        others: Constraints,
+        demands: RouteDemands,
+    ) -> Motion:
+        """The fastest motion along the local path that meets all demands. No behaviour switches one of them off."""
+        route, config = local_planner.route, self._speed_config(ego)
         limit_mps = float(route.speed_limit_mps[route.row_at(ego.s_m)])
         room_m = ROOM_M if local.is_about_to_pass else room_to_pass_m(limit_mps)
-        gap_m, needs_all = config.speed.standstill_gap_m, self._local.is_beside_oncoming(ego.s_m)
-        others = _with_room_to_pass(others, local.passed, ego, room_m, gap_m, needs_all=needs_all)
-        stops += _wait_to_pass(local)
-        caps = caps + others.caps + _slow_to_pass(local, ego.s_m) + _scheduled(local)
-        self._yielding = others.yielding_to
-        self._waits = bool(others.yielding_to) or local.waits_to_pass
-        ceiling = self._ceiling(path, ego.s_m, reach, caps)
-        start = (ego.s_m, planned_mps, planned_mps2)
-        stops += others.stops
-        motion = integrate_motion(ceiling, stops, others.leaders, start, speed_config)
-        for commitment in commitments:
+        needs_all = local_planner.is_beside_oncoming(ego.s_m)
+        others = with_room_to_pass(
+            others, local.passed, ego, room_m, self._config.speed.standstill_gap_m, needs_all=needs_all
+        )
+        ceiling = self._ceiling(local.route, ego.s_m, reach_m, demands.caps + others.caps + caps_on(local, ego.s_m))
+        stops = demands.stops + stops_on(local) + others.stops
+        start = (ego.s_m, planned_mps, ego.accel_mps2)
+        motion = integrate_motion(ceiling, stops, others.leaders, start, config)
+        for commitment in demands.commitments:
             if commitment.stop is not None and not _is_kept(commitment, motion):
                 self._memory = self._memory.without_commitment(commitment.place)
                 stops.append(commitment.stop)
-                motion = integrate_motion(ceiling, stops, others.leaders, start, speed_config)
-        self._last = (scene.stamp.time_s, motion)
-        return self._to_plan(scene, local, motion, ego)
+                motion = integrate_motion(ceiling, stops, others.leaders, start, config)
+        return motion
+
+    def _speed_config(self, ego: EgoOnRoute) -> SpeedConfig:
+        return assertive(self._config.speed) if ego.impatience > 0.0 else self._config.speed
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
         """Speed and acceleration that the new plan starts from."""
@@ -250,7 +291,7 @@ class Planner:
         stack = np.stack(layers)
         return SpeedCeiling(s, stack.min(axis=0), _causes(stack, route.speed_limit_mps[rows], curvature, caps))
 
-    def _to_plan(self, scene: Scene, local: LocalPath, motion: Motion, ego: EgoOnRoute) -> Plan:
+    def _drive(self, scene: Scene, local: LocalPath, motion: Motion, ego: EgoOnRoute, decision: Decision) -> Plan:
         path = local.route
         poses = path.curve.pose_at(np.minimum(motion.s_m, path.length_m))
         curvature = path.curve.interpolate(motion.s_m, path.curve.curvature_1pm)
@@ -266,7 +307,20 @@ class Planner:
             indicator=indicator,
             manoeuvre=local.manoeuvre,
             alternatives=local.alternatives,
+            decision=decision,
         )
+
+
+def _back_up(scene: Scene, local: LocalPath, back: Trajectory, ego: EgoOnRoute, decision: Decision) -> Plan:
+    return Plan(
+        stamp=scene.stamp,
+        trajectory=back,
+        constraint=cause_of_pass(local),
+        route_s_m=ego.s_m,
+        manoeuvre=Manoeuvre.BACK_UP,
+        reverses=True,
+        decision=decision,
+    )
 
 
 def _turn_radius_m(vehicle: VehicleParameters) -> float:
@@ -281,78 +335,9 @@ def _where(local: LocalPath, at: RouteProgress) -> Where:
     return Where(at.cross_track_m, at.heading_error_rad, local.room_m, is_out, wants_to_pass)
 
 
-def _wait_to_pass(local: LocalPath) -> list[StopTarget]:
-    """The stop at which the ego waits until it can pass."""
-    if local.stop_s_m is None:
-        return []
-    return [StopTarget(local.stop_s_m, _cause_of_pass(local))]
-
-
-def _slow_to_pass(local: LocalPath, s_m: float) -> list[SpeedCap]:
-    """The lower speed with which the ego comes to what it passes, or makes room."""
-    if local.slower_mps is None:
-        return []
-    cause = Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
-    if local.let_by:
-        cause = Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(local.let_by))
-    return [SpeedCap(s_m + 0.5 * local.slower_mps, s_m + 2.0 * local.slower_mps, local.slower_mps, cause)]
-
-
-def _scheduled(local: LocalPath) -> list[SpeedCap]:
-    """Speed limits that keep the planned times of a pass, with a slack for the controller."""
-    if local.schedule is None or not local.met:
-        return []
-    s_m, speed_mps = local.schedule
-    cause = _cause_of_pass(local)
-    most = np.maximum(speed_mps[1:], speed_mps[:-1]) + _SCHEDULE_SLACK_MPS
-    spans = zip(s_m[:-1].tolist(), s_m[1:].tolist(), most.tolist(), strict=True)
-    return [SpeedCap(low, high, speed, cause) for low, high, speed in spans if high > low]
-
-
-def _cause_of_pass(local: LocalPath) -> Constraint:
-    """The constraint of a pass: the road user that the ego passes; for an ego that pulls out, the one that it lets
-    pass."""
-    if local.pulls_out:
-        return Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(local.met))
-    return Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
-
-
 def _without(prediction: Prediction, ids: frozenset[int]) -> Prediction:
     """`prediction` without some road users."""
     return replace(prediction, objects=tuple(one for one in prediction.objects if one.item.track_id not in ids))
-
-
-def _first(ids: frozenset[int]) -> str:
-    return str(min(ids)) if ids else ""
-
-
-def _with_room_to_pass(
-    others: Constraints, passed: frozenset[int], ego: EgoOnRoute, room_m: float, standstill_m: float, *, needs_all: bool
-) -> Constraints:
-    """`others` with a larger gap behind an obstacle that can be passed, since the ego has to steer around it.
-
-    It brakes no harder than is comfortable for more room than it needs at least. Beside an oncoming lane it `needs_all`
-    of it, since it starts from a stand there.
-    """
-    ids = {str(number) for number in passed}
-    gently_m, firmly_m = (ego.speed_mps**2 / (2.0 * brakes) for brakes in _ROOM_MPS2)
-
-    def gets_room(one: Leader) -> bool:
-        stands = one.cause.kind is ConstraintKind.OBSTACLE
-        seems_to_move = one.speed_mps < _SEEMS_MPS and ego.speed_mps < _NEAR_TO_HALT_MPS
-        return one.cause.object_id in ids and (stands or seems_to_move)
-
-    def shift_m(one: Leader) -> float:
-        if needs_all:
-            return room_m - standstill_m
-        left_m = one.origin_s_m - ego.s_m - standstill_m
-        least_m = min(min(room_m, room_to_pass_m(0.0)) - standstill_m, left_m - firmly_m)
-        return max(min(room_m - standstill_m, left_m - gently_m), least_m, 0.0)
-
-    leaders = [
-        replace(one, origin_s_m=one.origin_s_m - shift_m(one)) if gets_room(one) else one for one in others.leaders
-    ]
-    return replace(others, leaders=leaders)
 
 
 def _is_kept(commitment: Commitment, motion: Motion) -> bool:

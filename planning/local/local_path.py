@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from av_core.types import Float, Indicator, Manoeuvre, Prediction
+from av_core.types import Decision, Float, Indicator, Manoeuvre, Prediction
+from planning.behaviour import Situation
 from planning.reference_path import Route
 from planning.speed import Motion
 
@@ -14,10 +15,11 @@ _INDICATED_S, _INDICATED_M = 3.0, 1.0
 """The ego indicates when its offset changes by more than this distance in this time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPath:
     """The path that the ego drives: `route` with its curve moved to the side.
 
+    * `situation`, `decision`: what the planner knew, and what the ego does.
     * `offset_m` (N,): the offset from the route at the route's points, positive to the left.
     * `prediction`: as of the scene, with the obstacles beside the ego where they were last completely in view.
     * `stop_s_m`, `slower_mps`: where the search wants the ego to wait, and how much slower it should be for the next
@@ -37,6 +39,8 @@ class LocalPath:
     route: Route
     offset_m: Float
     prediction: Prediction
+    situation: Situation
+    decision: Decision
     manoeuvre: Manoeuvre = Manoeuvre.FOLLOW_LANE
     passed: frozenset[int] = frozenset()
     stop_s_m: float | None = None

@@ -1,0 +1,1 @@
+"""Who concerns the ego's path in one step, and the paths that it could take."""
