@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from av_core.types import DriveState, Plan, StepResult
+from av_core.types import Behaviour, DriveState, Plan, StepResult
 from perception.health.monitor import Health, Response
+from planning.behaviour import Situation, decide
 from planning.fallback import drive_cautiously, safe_stop, slow_down, stop_lost, stop_on_request
 
 POSITION_SIGMA_MAX_M = 1.5
@@ -71,7 +72,8 @@ def restrict(plan: Plan, state: DriveState, reason: str, speed_mps: float) -> Pl
         return plan
     if state is DriveState.STOP:
         stop = {POSITION_UNCERTAIN: stop_lost, STOP_REQUESTED: stop_on_request}.get(reason, safe_stop)
-        return stop(plan, speed_mps, reason)
+        now = Behaviour.FOLLOW_LANE if plan.decision is None else plan.decision.behaviour
+        return replace(stop(plan, speed_mps, reason), decision=decide(now, Situation(fault=reason)))
     return {DriveState.CAUTIOUS: drive_cautiously, DriveState.SLOW: slow_down}[state](plan, speed_mps, reason)
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import cv2
 import numpy as np
 
-from av_core.types import Float, Image, ObjectKind, Pose2D, StepResult, TrackedObject, Truth
+from av_core.types import Decision, Float, Image, ObjectKind, Pose2D, StepResult, TrackedObject, Truth
 from av_stack.agents.base import AgentStep
 from av_stack.recording.ground_view import EGO_CENTRE_M, EGO_M, NOSE_SHARE, GroundView, draw_lanes, fill
-from av_stack.recording.overlay import BRAKING_BGR, OBJECT_BGR, PLAN_BGR, WALKER_BGR
+from av_stack.recording.overlay import BRAKING_BGR, FONT, OBJECT_BGR, PLAN_BGR, TEXT_BGR, WALKER_BGR
 
 AHEAD_M, BEHIND_M = 56.0, 24.0
 """Length of road that the panel shows ahead of and behind the ego; ahead is up in the picture."""
@@ -27,11 +27,14 @@ EGO_BGR, TRUE_BGR = (219, 86, 26), (235, 235, 235)
 ALTERNATIVE_BGR = (200, 170, 90)
 """Colour of the paths that the planner found but did not choose."""
 
+CAPTION_PX, CAPTION_SCALE = 14, 0.36
+"""Height of a line of the caption, and the scale of its letters."""
+
 Lanes = Sequence[tuple[bool, Sequence[Sequence[float]], Sequence[Sequence[float]]]]
 
 
 class BirdView:
-    """The panel beside the front camera's picture, `height_px` high.
+    """The panel beside the front camera's picture, `height_px` high. Its caption says what the ego does, and why.
 
     Grey outlines are the true road users; filled boxes are the tracked ones. So an empty outline is a road user that
     the stack does not see, and a filled box without an outline is a track without a road user.
@@ -58,6 +61,8 @@ class BirdView:
             cv2.polylines(canvas, [_box(view, thing)], True, TRUE_BGR, 1, cv2.LINE_AA)
         middle = ego + EGO_CENTRE_M * np.array([np.cos(ego[2]), np.sin(ego[2]), 0.0])
         fill(canvas, view.box(middle, *EGO_M, NOSE_SHARE * EGO_M[0]), EGO_BGR, TRUE_BGR)
+        if step.result is not None and step.result.plan.decision is not None:
+            _draw_caption(canvas, step.result.plan.decision)
         return canvas
 
     def _draw_roads(self, canvas: Image, view: GroundView, ego_xy: Float) -> None:
@@ -81,6 +86,15 @@ def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
         for mode in one.modes:
             way = view.pixels(np.column_stack([mode.x_m[soon], mode.y_m[soon]]))
             cv2.polylines(canvas, [way], False, _colour(one.item), 1, cv2.LINE_AA)
+
+
+def _draw_caption(canvas: Image, decision: Decision) -> None:
+    """Write the behaviour in the first line, and each of its causes in a line of its own below."""
+    lines = [decision.behaviour.value, *map(str, decision.causes)]
+    canvas[: CAPTION_PX * len(lines) + 6] //= 2
+    for number, line in enumerate(lines):
+        at = (6, CAPTION_PX * (number + 1))
+        cv2.putText(canvas, line, at, FONT, CAPTION_SCALE, TEXT_BGR, 1, cv2.LINE_AA)
 
 
 def _colour(thing: TrackedObject) -> tuple[int, int, int]:

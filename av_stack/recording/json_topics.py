@@ -45,12 +45,15 @@ def _sensors(frame: SensorFrame) -> Message:
 def _limits(plan: Plan | None, progress_m: float) -> Message:
     """The part of the topic /control about the plan; without a plan, only the ego's progress on its route."""
     if plan is None:
-        return {"constraint": "", "limited_by": "", "manoeuvre": "", "route_s_m": progress_m}
+        nothing = {"constraint": "", "limited_by": "", "manoeuvre": "", "behaviour": "", "reason": ""}
+        return {**nothing, "route_s_m": progress_m}
     limited_by = "" if plan.limited_by is None else plan.limited_by.kind.value
     return {
         "constraint": describe(plan.constraint),
         "limited_by": limited_by,
         "manoeuvre": plan.manoeuvre.value,
+        "behaviour": "" if plan.decision is None else plan.decision.behaviour.value,
+        "reason": "" if plan.decision is None else plan.decision.reason,
         "route_s_m": plan.route_s_m,
     }
 

@@ -10,13 +10,13 @@ import numpy as np
 
 from av_core.frames import map_to_vehicle, vehicle_to_image
 from av_core.types import (
+    Behaviour,
     CameraModel,
     Float,
     Image,
     LaneEstimate,
     LaneLine,
     LightState,
-    Manoeuvre,
     Plan,
     Pose2D,
     SensorFrame,
@@ -148,8 +148,9 @@ def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> No
         draw_text(canvas, pedals, (370, 15))
     if step.result is not None:
         plan = step.result.plan
-        passing = "" if plan.manoeuvre is Manoeuvre.FOLLOW_LANE else f"{plan.manoeuvre.value}: "
-        draw_text(canvas, passing + describe(plan.constraint), (8, 32))
+        behaviour = Behaviour.FOLLOW_LANE if plan.decision is None else plan.decision.behaviour
+        does = "" if behaviour is Behaviour.FOLLOW_LANE else f"{behaviour.value}: "
+        draw_text(canvas, does + describe(plan.constraint), (8, 32))
 
 
 def _draw_lights(canvas: Image, step: StepResult) -> None:

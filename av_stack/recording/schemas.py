@@ -28,7 +28,9 @@ TOPICS: dict[str, tuple[str, dict[str, Any]]] = {
     "/sensors": ("av_stack.Sensors", _types(ImuSample) | {"wheel_speed_mps": float, "frame": int}),
     "/control": (
         "av_stack.Control",
-        _types(ControlCommand) | {"constraint": str, "limited_by": str, "manoeuvre": str} | _types(Plan, "route_s_m"),
+        _types(ControlCommand)
+        | {"constraint": str, "limited_by": str, "manoeuvre": str, "behaviour": str, "reason": str}
+        | _types(Plan, "route_s_m"),
     ),
     "/truth": (
         "av_stack.Truth",

@@ -277,7 +277,14 @@ class _Judge:
             if there is None:
                 self.unknown_steps += 1
                 return
-            self.comparison.add(there, now, ("plan",) if self._is_blind and _has_camera_fault(there) else ())
+            self.comparison.add(there, now, _not_compared(there, is_blind=self._is_blind))
+
+
+def _not_compared(there: StepResult, *, is_blind: bool) -> tuple[str, ...]:
+    """The fields of a recorded result that cannot be compared: earlier versions recorded no decision."""
+    if is_blind and _has_camera_fault(there):
+        return ("plan",)
+    return ("plan.decision",) if there.plan.decision is None else ()
 
 
 def _has_camera_fault(result: StepResult) -> bool:

@@ -48,6 +48,7 @@ class Recorded:
     * `ego` (N, 3) is x m, y m, yaw rad of the rear axle in the map frame;
     * `signals` holds further values (N,), NaN where a step has none: names as in the recording;
     * `constraints` has for each step the kind and the words of the constraint on the speed, empty if none is recorded;
+    * `behaviours` has for each step what the ego does and why, empty if none is recorded;
     * `roads` is the message of /map, None in recordings of older versions.
     """
 
@@ -56,6 +57,7 @@ class Recorded:
     ego: Float
     signals: Mapping[str, Float]
     constraints: tuple[tuple[str, str], ...]
+    behaviours: tuple[tuple[str, str], ...]
     tracks: Mapping[int, Track]
     roads: Mapping[str, Any] | None
     metadata: Mapping[str, str]
@@ -87,6 +89,7 @@ class _Collected:
         self._ego: list[tuple[float, float, float]] = []
         self._signals: dict[str, list[float]] = {name: [] for names in SIGNALS.values() for name in names}
         self._constraints: list[tuple[str, str]] = []
+        self._behaviours: list[tuple[str, str]] = []
         self._tracks: dict[int, Track] = {}
         self._roads: Mapping[str, Any] | None = None
 
@@ -104,6 +107,8 @@ class _Collected:
                 self._signals[name].append(_value(step.get(topic), name))
         control = step.get("/control", {})
         self._constraints.append((control.get("limited_by", ""), control.get("constraint", "")))
+        behaviour, reason = control.get("behaviour", ""), control.get("reason", "")
+        self._behaviours.append((behaviour, f"{behaviour}: {reason}" if behaviour else ""))
         self._add_tracks((time_ns - self.times_ns[0]) / 1e9, truth)
 
     def _add_tracks(self, time_s: float, truth: Row) -> None:
@@ -122,6 +127,7 @@ class _Collected:
             ego=np.array(self._ego, dtype=np.float64),
             signals={name: np.array(values) for name, values in self._signals.items()},
             constraints=tuple(self._constraints),
+            behaviours=tuple(self._behaviours),
             tracks=self._tracks,
             roads=self._roads,
             metadata=self._metadata,

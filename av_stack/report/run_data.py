@@ -36,11 +36,14 @@ def signals(recorded: Recorded) -> dict[str, Any]:
     return found
 
 
-def bands(recorded: Recorded) -> list[dict[str, Any]]:
-    """The stretches of time over which one kind of constraint limits the speed, with the words at their begin."""
+def bands(recorded: Recorded, told: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The stretches of time with one kind of constraint, or one behaviour, with the words at their begin.
+
+    `told` has the kind and the words of each step; an empty kind makes a gap.
+    """
     found: list[dict[str, Any]] = []
     last = ""
-    for t, (kind, words) in zip(recorded.time_s.tolist(), recorded.constraints, strict=True):
+    for t, (kind, words) in zip(recorded.time_s.tolist(), told, strict=True):
         if kind and kind == last:
             found[-1]["end_s"] = round(t, 2)
         elif kind:
@@ -124,7 +127,8 @@ def page_data(
         "infractions": shown,
         "duration_s": round(float(recorded.time_s[-1]), 3),
         "signals": signals(recorded),
-        "bands": bands(recorded),
+        "bands": bands(recorded, recorded.constraints),
+        "behaviours": bands(recorded, recorded.behaviours),
         "parts": scenario_bands(parts, float(recorded.time_s[-1])),
         "constraints": constraint_words(recorded),
         "ego": ego_track(recorded),

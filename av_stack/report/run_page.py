@@ -137,6 +137,8 @@ def _details(result: Mapping[str, Any]) -> list[str]:
     boxes = [_drive_box(result), _driving_box(result)]
     if result.get("constraints"):
         boxes.append(_constraint_box(result["constraints"]))
+    if result.get("behaviours"):
+        boxes.append(_behaviour_box(result["behaviours"]))
     if result.get("events") or result.get("parts"):
         boxes.append(_script_box(result))
     return boxes
@@ -193,6 +195,16 @@ def _constraint_box(constraints: Mapping[str, Mapping[str, float]]) -> str:
     )
     head = '<tr><th></th><th class="num">time</th><th class="num">standing</th><th class="num">lost</th></tr>'
     return f"<h2>What limited the speed</h2><table>{head}{lines}</table>"
+
+
+def _behaviour_box(behaviours: Mapping[str, Mapping[str, float]]) -> str:
+    lines = "".join(
+        f'<tr><th>{text(behaviour)}</th><td class="num">{spent["time_s"]:.1f} s</td>'
+        f'<td class="num">{spent["standing_s"]:.1f} s</td><td class="num">{spent["times"]}</td></tr>'
+        for behaviour, spent in behaviours.items()
+    )
+    head = '<tr><th></th><th class="num">time</th><th class="num">standing</th><th class="num">times</th></tr>'
+    return f"<h2>What the ego did</h2><table>{head}{lines}</table>"
 
 
 def _script_box(result: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ import av_stack
 from av_core.frames import map_to_vehicle, wrap_angle
 from av_core.types import StepResult, Truth
 from av_stack.agents.names import PRIVILEGED
+from av_stack.results.behaviour_times import BehaviourTimes
 from av_stack.results.constraint_times import ConstraintTimes
 from av_stack.supervisor import SupervisionLog
 from planning import Route
@@ -29,14 +30,14 @@ STRETCH_M = 1000.0
 
 
 class Statistics:
-    """Collects the figures that are not in the verdict: localization error, constraints on the plan, computing time.
+    """Collects the figures that are not in the verdict: localization error, decisions, constraints, computing time.
 
-    Localization error and constraints exist only for the stack, because other agents' steps have no result.
+    All but the computing time exist only for the stack, because other agents' steps have no result.
     """
 
     def __init__(self, route: Route) -> None:
         self._route = route
-        self._constraints = ConstraintTimes()
+        self._constraints, self._behaviours = ConstraintTimes(), BehaviourTimes()
         self._supervision = SupervisionLog()
         self._errors: list[tuple[float, float, float]] = []  # along, across (left), yaw
         self._stage_ms: list[dict[str, float]] = []
@@ -72,6 +73,7 @@ class Statistics:
         self._supervision.update(step)
         limit_mps = float(self._route.speed_limit_mps[self._route.row_at(step.plan.route_s_m)])
         self._constraints.add(step.plan.limited_by, truth.ego_speed_mps, limit_mps, step_s)
+        self._behaviours.add(step.plan.decision, truth.ego_speed_mps, step_s)
 
     def figures(self, in_stop: NDArray[np.bool_]) -> dict[str, Any]:
         """All figures as plain values; `in_stop` (N,) marks the steps that belong to stops for lights and queues."""
@@ -87,6 +89,7 @@ class Statistics:
             "localization_error": self._localization_error() if self._errors else None,
             "fastest_1000_m_mps": self._fastest_stretch_mps(),
             "constraints": self._constraints.figures(in_stop),
+            "behaviours": self._behaviours.figures(),
             "longest_stand": self._constraints.longest_stand(),
             "supervision": self._supervision.figures() if self._errors else None,
         }
@@ -212,9 +215,19 @@ def table(figures: dict[str, Any]) -> Table:
         rows.add_row(name, value)
     rows.add_section()
     for kind, spent in figures["constraints"].items():
-        standing = f" ({spent['standing_s']:.0f} s of it standing)" if spent["standing_s"] >= 0.5 else ""
-        rows.add_row(f"limited by: {kind}", f"{spent['time_s']:.0f} s{standing}")
+        rows.add_row(f"limited by: {kind}", f"{spent['time_s']:.0f} s{_standing(spent)}")
+    rows.add_section()
+    for behaviour, spent in figures["behaviours"].items():
+        rows.add_row(f"did: {behaviour}", f"{spent['time_s']:.0f} s{_standing(spent)}, {_times(spent['times'])}")
     return rows
+
+
+def _standing(spent: Mapping[str, float]) -> str:
+    return f" ({spent['standing_s']:.0f} s of it standing)" if spent["standing_s"] >= 0.5 else ""
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 def _slow_quarters(percent: Sequence[float]) -> str:

@@ -115,6 +115,7 @@ def test_result_and_table_show_scores_safety_and_comfort() -> None:
         "localization_error": error,
         "longest_stand": None,
         "constraints": {},
+        "behaviours": {"stop": {"time_s": 12.0, "standing_s": 9.0, "times": 2}},
         "steps_per_s": 1.0,
     }
     measured["fastest_1000_m_mps"] = None
@@ -127,3 +128,4 @@ def test_result_and_table_show_scores_safety_and_comfort() -> None:
     assert str(shown["slower than traffic"]).startswith(f"{len(verdict.infractions.minimum_speed_percent)} quarters")
     assert str(shown["smallest time to collision"]).startswith(f"{verdict.safety.time_to_collision_min_s:.1f} s, car 1")
     assert str(shown["comfortable"]).endswith("% of the time")
+    assert shown["did: stop"] == "12 s (9 s of it standing), 2 times"

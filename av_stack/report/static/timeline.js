@@ -10,18 +10,22 @@ const ROWS = [
     { key: "throttle", name: "throttle", digits: 2, colour: "#0e8a4f" },
     { key: "brake", name: "brake", digits: 2, colour: "#c81e3a" },
     { key: "steer", name: "steer", digits: 2, sign: true, colour: "#7c3aed" }] },
+  { title: "does", weight: 1, bands: "behaviours", lines: [] },
   { title: "limited by", weight: 1, bands: "bands", lines: [] },
   { title: "confidence", weight: 2, range: [-0.05, 1.05], lines: [
     { key: "left_line", name: "left line", digits: 2, colour: "#1a56db" },
     { key: "right_line", name: "right line", digits: 2, colour: "#d97706" },
     { key: "position_sigma_m", name: "position σ", unit: "m", digits: 2, colour: "#667085" }] },
 ];
-/** What limits the speed has the same colour in all drives; scenarios take those of `BAND_COLOURS`. */
+/** What the ego does, and what limits its speed, have the same colour in all drives; scenarios take those of `BAND_COLOURS`. */
 const COLOUR_OF_BAND = {
   "speed limit": "#a8d8b9", acceleration: "#b4cbf5", curve: "#e4d27a", "moving vehicle ahead": "#f3b27a",
   "standing vehicle ahead": "#e0925a", "giving way to a vehicle": "#c3b1ee", pedestrian: "#d9a5d5", "red light": "#ef9a9a",
   "unseen light": "#d3c6c6", "light that is off": "#d3c6c6", "stop sign": "#e79aa9", "yield sign": "#c3b1ee",
   "camera fault": "#c9c9c9", "end of route": "#96d5dc",
+  "follow lane": "#a8d8b9", merge: "#9db8f2", yield: "#c3b1ee", stop: "#ef9a9a", creep: "#d3c6c6", "pass in lane": "#e4d27a",
+  "change lane": "#b4cbf5", "overtake through oncoming lane": "#f3b27a", "leave parking space": "#96d5dc",
+  "give way to emergency vehicle": "#d9a5d5", "back up": "#b7cf8a", "safe stop": "#e0705a",
 };
 const BAND_COLOURS = ["#9db8f2", "#f3b27a", "#8fd0ab", "#e79aa9", "#c3b1ee", "#e4d27a", "#96d5dc", "#c9c9c9", "#d9a5d5", "#b7cf8a"];
 const GAP = 0.055;

@@ -177,11 +177,13 @@ class RerunLog:
             self._stream.log(path, rr.Scalars([math.nan if value is None else float(value) for value in each]))
 
     def _log_states(self, topics: Topics) -> None:
-        """Log the constraint on the speed and the stack's state, each when it changes."""
+        """Log the constraint on the speed, what the ego does, and the stack's state, each when it changes."""
         control, supervision = topics.get("/control", {}), topics.get("/supervision", {})
         if self._changes(names.CONSTRAINT, control.get("limited_by", "")):
             self._stream.log(names.CONSTRAINT, rr.StateChange(state=control["limited_by"]))
             self._stream.log(names.WORDS, rr.TextLog(control["constraint"] or control["limited_by"]))
+        if self._changes("behaviour", control.get("behaviour", "")):
+            self._stream.log(names.WORDS, rr.TextLog(f"{control['behaviour']}: {control['reason']}"))
         state, reason = supervision.get("state", ""), supervision.get("reason", "")
         if self._changes(names.HEALTH, state):
             self._stream.log(names.HEALTH, rr.StateChange(state=state))

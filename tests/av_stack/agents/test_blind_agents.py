@@ -39,7 +39,7 @@ def test_the_idle_agent_stands(city_server: Address, tmp_path: Path) -> None:
     assert figures["driven_m"] < 0.1
     assert figures["route_completion"] < 0.01
     assert figures["localization_error"] is figures["longest_stand"] is None
-    assert figures["constraints"] == figures["stage_ms"] == {}
+    assert figures["constraints"] == figures["behaviours"] == figures["stage_ms"] == {}
     assert "2.0 s" in figures["end"] or figures["end"].startswith("time-out")
     assert table(figures).row_count > 15
     assert sorted(path.name for path in tmp_path.iterdir()) == [RECORDING, RESULT]

@@ -84,6 +84,8 @@ def _messages(step: int) -> dict[str, dict[str, Any]]:
             "route_s_m": x_m,
             "constraint": f"vehicle 42 ahead {20 - step // 40} m" if step > 200 else "speed limit 36 km/h",
             "manoeuvre": "follow lane",
+            "behaviour": "stop" if step > 300 else "follow lane",
+            "reason": "red light 7" if step > 300 else "the lane is free",
             "limited_by": "moving vehicle ahead" if step > 200 else "speed limit",
         },
         "/confidence": {"left_line": 0.9, "right_line": None, "position_sigma_m": 0.1},
@@ -106,5 +108,6 @@ RESULT_CONTENT: dict[str, Any] = {
     "events": {"hazard": 0.5},
     "parts": [{"name": "a", "type": "ParkedObstacle", "began_s": 3.0, "ended_s": 14.0, "is_timed_out": False}],
     "constraints": {"moving vehicle ahead": {"time_s": 10.0, "standing_s": 0.0, "lost_m": 50.0}},
+    "behaviours": {"follow lane": {"time_s": 15.0, "standing_s": 0.0, "times": 1}},
     "versions": {"carla": "0.9.16"},
 }  # fmt: skip

@@ -85,6 +85,10 @@ def test_the_data_follow_the_recording(drive: Path) -> None:
         ("speed limit", 0.0, 10.05),
         ("moving vehicle ahead", 10.05, 20.0),
     ]
+    assert [(band["words"], band["begin_s"], band["end_s"]) for band in data["behaviours"]] == [
+        ("follow lane: the lane is free", 0.0, 15.05),
+        ("stop: red light 7", 15.05, 20.0),
+    ]
     assert [(band["kind"], band["begin_s"], band["end_s"]) for band in data["parts"]] == [("ParkedObstacle", 3.0, 14.0)]
     assert [track["id"] for track in data["tracks"]] == [42]  # the pedestrian is far away
     assert data["video"]["begin_s"] == STEP_S  # the first frame, 7, has no picture
@@ -111,7 +115,7 @@ def test_a_large_video_stays_beside_the_page(drive: Path, tmp_path: Path, monkey
 def test_another_agent_has_no_plan_and_no_confidence(tmp_path: Path) -> None:
     data = data_of(write_report(write_drive(tmp_path, has_stack=False, has_video=False)))
     assert set(data["signals"]) == {"time_s", "speed_kmh", "progress_m", "limit_kmh", "lateral_error_m"}
-    assert (data["bands"], data["constraints"]) == ([], [])
+    assert (data["bands"], data["behaviours"], data["constraints"]) == ([], [], [])
     assert "video" not in data
     assert (tmp_path / THUMBNAIL).is_file()  # a sketch of the map
 

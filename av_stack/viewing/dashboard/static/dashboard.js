@@ -79,8 +79,9 @@ function showHead(step) {
   const { "/control": control = {}, "/judge": judge, "/supervision": supervision } = step.topics;
   at("speed").textContent = (3.6 * step.truth.speed_mps).toFixed(0);
   at("where").textContent = `${judge.progress_m.toFixed(0)} of ${dashboard.drive.route_m.toFixed(0)} m · ${step.time_s.toFixed(1)} s`;
-  const manoeuvre = control.manoeuvre && control.manoeuvre !== "follow lane" ? `${control.manoeuvre}: ` : "";
-  at("limits").textContent = manoeuvre + (control.constraint || "");
+  const behaviour = control.behaviour && control.behaviour !== "follow lane" ? `${control.behaviour}: ` : "";
+  at("limits").textContent = behaviour + (control.constraint || "");
+  at("limits").title = control.reason || "";
   const state = supervision ? supervision.state : `driven by ${dashboard.drive.agent}`;
   setStatus(state, { normal: "good", cautious: "warn", slow: "warn", "safe stop": "bad" }[state]);
 }
