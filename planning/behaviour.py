@@ -6,10 +6,12 @@ The states are those of `Behaviour`, in three groups:
 * **manoeuvres**: pass in lane, change lane, overtake, leave parking space, give way to an emergency vehicle;
 * **ways out**: back up, safe stop.
 
-Every transition is permitted but three: a manoeuvre does not turn into yield, stop or creep (`PERMITTED`). It ends with
-follow lane, which leads the ego back into its lane, and the next decision goes on from there. A step decides at least
-twice: first on the path (`planning.local.path_planner`), and then, with what traffic and signals demand, on the speed
-(`planning.planner`). No decision switches off a demand on the speed.
+All transitions are permitted but those from a manoeuvre to yield, stop or creep (`PERMITTED`): a manoeuvre ends with
+follow lane, which leads the ego back into its lane, and the next step decides anew. `docs/driving.md` has a diagram.
+
+A step decides three times, from the same state: on the path (`planning.local.path_planner`), on backing up, and, with
+what traffic and signals demand, between the states in the lane (`planning.planner`). No decision switches off a demand
+on the speed.
 """
 
 from __future__ import annotations
@@ -137,7 +139,7 @@ class Situation:
 
 
 def decide(now: Behaviour, situation: Situation) -> Decision:
-    """What an ego that does `now` does next, and why.
+    """What an ego that does `now` does next, and why. Equal inputs give equal outputs.
 
     The first rule of `_RULES` that applies decides. Where the transition to its state is not permitted, the ego follows
     its lane, for the same causes.

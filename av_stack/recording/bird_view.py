@@ -89,12 +89,14 @@ def _draw_belief(canvas: Image, view: GroundView, result: StepResult) -> None:
 
 
 def _draw_caption(canvas: Image, decision: Decision) -> None:
-    """Write the behaviour in the first line, and each of its causes in a line of its own below."""
+    """Write the behaviour in the first line, and each of its causes in a line of its own below; a long line is written
+    smaller."""
     lines = [decision.behaviour.value, *map(str, decision.causes)]
     canvas[: CAPTION_PX * len(lines) + 6] //= 2
     for number, line in enumerate(lines):
-        at = (6, CAPTION_PX * (number + 1))
-        cv2.putText(canvas, line, at, FONT, CAPTION_SCALE, TEXT_BGR, 1, cv2.LINE_AA)
+        (width_px, _), _ = cv2.getTextSize(line, FONT, CAPTION_SCALE, 1)
+        scale = CAPTION_SCALE * min(1.0, (canvas.shape[1] - 12) / max(width_px, 1))
+        cv2.putText(canvas, line, (6, CAPTION_PX * (number + 1)), FONT, scale, TEXT_BGR, 1, cv2.LINE_AA)
 
 
 def _colour(thing: TrackedObject) -> tuple[int, int, int]:

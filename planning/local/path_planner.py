@@ -139,15 +139,16 @@ class LocalPlanner:
         """The paths that the ego could take: only those that the decision may need, since each search takes time."""
         around, finder = step.surroundings, self._finder
         finder.found = []
-        if not around.keeps_aside or (aside := finder.keep_aside(step)) is None:
-            if not (around.hurried_by or around.pulls_out or step.is_on_route):
-                found = finder.change_lanes(step, self._observer.gains_mps2())
-                return found if found.into_gap or found.waits_for_gap else self._onward(step)
-            aside = None
-        finder.changes.end()
+        aside = finder.keep_aside(step) if around.keeps_aside else None
+        may_change = aside is None and not (around.hurried_by or around.pulls_out or step.is_on_route)
+        if not may_change:
+            finder.changes.end()
         if aside is not None:
             return Candidates(aside=aside)
-        return self._onward(step) if around.pulls_out and not around.hurried_by else Candidates()
+        if around.hurried_by or step.is_on_route:
+            return Candidates()
+        found = finder.change_lanes(step, self._observer.gains_mps2()) if may_change else Candidates()
+        return found if found.into_gap or found.waits_for_gap else self._onward(step)
 
     def _onward(self, step: Step) -> Candidates:
         """The paths past what is in the way, or back into the lane."""

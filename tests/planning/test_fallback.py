@@ -71,4 +71,5 @@ def test_an_unknown_position_stops_the_car() -> None:
     assert choose_state(well, {}, 0.5 * POSITION_SIGMA_MAX_M) == (DriveState.NORMAL, "")
     state, reason = choose_state(well, {"gnss": Health((Fault.MISSING,), 0.0, 60.0)}, 1.1 * POSITION_SIGMA_MAX_M)
     stop = restrict(plan(10.0), state, reason, 10.0)
+    assert str(stop.decision) == "safe stop: position uncertain"
     assert (describe(stop.constraint), stop.trajectory.speed_mps[-1]) == ("position uncertain: safe stop", 0.0)

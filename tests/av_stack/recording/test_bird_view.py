@@ -12,7 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from av_core.types import (
+    Behaviour,
+    Cause,
+    CauseKind,
     ControlCommand,
+    Decision,
     EgoState,
     Image,
     LaneEstimate,
@@ -34,6 +38,7 @@ from av_stack.recording.bird_view import (
     AHEAD_M,
     ALTERNATIVE_BGR,
     BEHIND_M,
+    CAPTION_PX,
     PAPER_BGR,
     ROAD_BGR,
     TRUE_BGR,
@@ -125,3 +130,7 @@ def test_the_plan_the_other_ways_and_where_a_car_may_go() -> None:
     assert is_near(picture, pixel(30.0, -4.0), OBJECT_BGR), "straight on, in 2 s"
     assert is_near(picture, pixel(40.0, -12.0), OBJECT_BGR), "to the right, in 2.5 s"
     assert not is_near(picture, pixel(30.0, 3.5), OBJECT_BGR), "what is later than 3 s is left out"
+    decision = Decision(Behaviour.CHANGE_LANE, (Cause(CauseKind.GAP_BEHIND, "31"),))
+    told = panel.draw(AgentStep(None, replace(result, plan=replace(plan, decision=decision))), truth(Pose2D(0, 0, 0)))
+    rows = np.flatnonzero((told != picture).any(axis=(1, 2)))
+    assert 2 * CAPTION_PX <= rows.max() < 3 * CAPTION_PX, "a caption of two lines above the rest"
