@@ -211,7 +211,7 @@ class LocalPlanner:
 
     def _make_room(self, decided: _Decided) -> LocalPath:
         found, slack_mps = self._finder.make_room(decided.step)
-        return self._assemble(decided, found, slack_mps)
+        return self._assemble(decided, found, slack_mps=slack_mps)
 
     def _halt(self, decided: _Decided) -> LocalPath:
         """Along the last resort, to a stop as soon as the ego can: others in the oncoming lane can stop before it."""
@@ -221,8 +221,9 @@ class LocalPlanner:
 
     def _along(self, decided: _Decided, candidate: Candidate | None) -> LocalPath:
         """Along a candidate; None leads back to the route, or along it."""
-        found = self._return(decided.step) if candidate is None else self._take(candidate)
-        return self._assemble(decided, found)
+        if candidate is None:
+            return self._assemble(decided, self._return(decided.step))
+        return self._assemble(decided, self._take(candidate), candidate.manoeuvre)
 
     def _take(self, candidate: Candidate) -> LatticePath:
         """Make a candidate the path that the ego drives."""
@@ -247,10 +248,18 @@ class LocalPlanner:
             obstacles=around.standing.obstacles,
         )
 
-    def _assemble(self, decided: _Decided, found: LatticePath, slack_mps: float = SLOWER_MPS) -> LocalPath:
+    def _assemble(
+        self,
+        decided: _Decided,
+        found: LatticePath,
+        manoeuvre: Manoeuvre | None = None,
+        *,
+        slack_mps: float = SLOWER_MPS,
+    ) -> LocalPath:
         """The local path of an ego that takes the way `found`: where and for whom it waits or slows down.
 
-        It slows down where the way is slower than the ego by more than the slack.
+        `manoeuvre` is what the path does; None where this is not known yet. The ego slows down where the way is slower
+        than the ego by more than the slack.
         """
         step = decided.step
         ego, around, profile, changes = step.ego, step.surroundings, self._profile, self._finder.changes
@@ -271,7 +280,7 @@ class LocalPlanner:
             ),
             offset_m=profile.offset_m.copy(),
             prediction=around.prediction,
-            manoeuvre=Manoeuvre.PULL_OUT if around.pulls_out else profile.manoeuvre(ego.s_m),
+            manoeuvre=Manoeuvre.PULL_OUT if around.pulls_out else manoeuvre or profile.manoeuvre(ego.s_m),
             passed=self._observer.near_lanes(around.ways, around.standing.suspects | around.slow_standing),
             stop_s_m=self._waits_at(step, found),
             slower_mps=slower_mps if has_reason and has_to_slow_down else None,

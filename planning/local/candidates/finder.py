@@ -13,7 +13,7 @@ import numpy as np
 from av_core.types import Float, Manoeuvre
 from planning.behaviour import Gap
 from planning.local.candidates.step import KEEP_M, Candidate, Candidates, Step
-from planning.local.changing_lanes import LaneChanges
+from planning.local.changing_lanes import Change, LaneChanges
 from planning.local.found_way import BACK_ON_ROUTE, PASSING, SOON, back_to_lane, goes_on, held_lane, undecided
 from planning.local.keeping_aside import offsets_aside, offsets_from_oncoming
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
@@ -84,7 +84,9 @@ class PathFinder:
         if np.abs(wanted_m[ahead] - before_m[ahead]).max() > _ASIDE_NOISE_M:
             profile.lead_along_if_gentle(wanted_m, start, rows)
         is_free = all(is_clear(s_m[rows], profile.offset_m[rows], way, self._body) for way in around.beside)
-        return self._tried(BACK_ON_ROUTE if is_free else None, step.ego.s_m, before_m)
+        aside = Candidate(BACK_ON_ROUTE, profile.offset_m.copy(), Manoeuvre.PASS_IN_LANE) if is_free else None
+        profile.offset_m[:] = before_m
+        return aside
 
     def change_lanes(self, step: Step, gains_mps2: dict[int, float]) -> Candidates:
         """A lane change into a gap in the traffic beside; empty where there is no such traffic, or none to wait for."""
@@ -98,12 +100,8 @@ class PathFinder:
         top_mps = float(np.interp(ego.s_m + KEEP_M, *road.top_speed))
         change = changes.update(road.ways, blockers, ego, top_mps, gains_mps2)
         if change is not None:
-            before_m = self._profile.offset_m.copy()
-            first = self._route.row_at(change.from_s_m)
-            s_m = self._route.s_m[first : step.rows.stop]
-            self._profile.take_exactly(s_m, changes.offsets(change, s_m, ego.speed_mps))
-            gap = self._gap(road.ways, ego, change.side)
-            return Candidates(into_gap=self._tried(PASSING, ego.s_m, before_m), gap=gap)
+            into_gap = self._try(lambda: self._take_change(change, step), step)
+            return Candidates(into_gap=into_gap, gap=self._gap(road.ways, ego, change.side))
         if not is_in_lane or changes.is_stuck(blockers, ego):
             changes.soon_mps = None
             return Candidates()
@@ -114,7 +112,7 @@ class PathFinder:
 
         Without one, the last resorts of an ego that is out of its lane.
         """
-        road, start, before_m = step.road, step.start, self._profile.offset_m.copy()
+        road, start = step.road, step.start
         old = self._along(self._beside_swing(road, start), start, self._profile.at(step.s_m), is_brisk=start.is_brisk)
         column, shift_m = _columns_through(step.start_offset_m)
         gaps = WIDE if self.has_oncoming_lane(step.s_m) else ALONG
@@ -122,19 +120,18 @@ class PathFinder:
         new = search(cells, column, start.speed_mps, self._memory, is_brisk=start.is_brisk)
         self.found += [old, new]
         self._steps_without_way = 0 if goes_on(old) else self._steps_without_way + 1
-        manoeuvre = self._profile.manoeuvre(step.ego.s_m)
-        kept = Candidate(old, before_m, manoeuvre)
         if 0 < self._steps_without_way < _KEPT_STEPS and self.is_going(start, Manoeuvre.PASS_THROUGH_NEXT_LANE):
             taken = self._taken(new, step, gaps) if goes_on(new) else None
-            held = Candidate(undecided(old), before_m, manoeuvre)
-            return Candidates(onward=taken or held, is_held=taken is None)
-        if old.is_complete and not (new.is_complete and new.cost < old.cost - better_m):
-            found = Candidates(onward=kept)
-        else:
+            return Candidates(onward=taken or self._kept(undecided(old), step), is_held=taken is None)
+        taken = None
+        if not old.is_complete or (new.is_complete and new.cost < old.cost - better_m):
             taken = self._taken(new, step, gaps) if new.is_complete else None
-            found = Candidates(onward=taken or (kept if old.is_complete else None))
-        if found.onward is None and abs(step.start_offset_m) > IN_LANE_M + COLUMN_M:
-            found = self._last_resorts(step, kept)
+        if taken is not None or old.is_complete:
+            found = Candidates(onward=taken or self._kept(old, step))
+        elif abs(step.start_offset_m) > IN_LANE_M + COLUMN_M:
+            found = self._last_resorts(step, old)
+        else:
+            found = Candidates()
         return self._or_swing(found, step)
 
     def make_room(self, step: Step) -> tuple[LatticePath, float]:
@@ -190,25 +187,30 @@ class PathFinder:
         kinds = np.stack([self._layout.left.kind[rows], self._layout.right.kind[rows]])
         return bool((kinds == Beside.ONCOMING).any())
 
-    def _tried(self, found: LatticePath | None, ego_s_m: float, before_m: Float) -> Candidate | None:
-        """The candidate that the profile holds now, None if nothing was found; the profile is as before then."""
-        candidate = None
-        if found is not None:
-            candidate = Candidate(found, self._profile.offset_m.copy(), self._profile.manoeuvre(ego_s_m))
+    def _try(self, make: Callable[[], LatticePath | None], step: Step) -> Candidate | None:
+        """The candidate of a path that `make` tries on the profile, which is as before afterwards."""
+        before_m = self._profile.offset_m.copy()
+        found = make()
+        candidate = None if found is None else self._kept(found, step)
         self._profile.offset_m[:] = before_m
         return candidate
 
-    def _try(self, make: Callable[[], LatticePath | None], step: Step) -> Candidate | None:
-        """The candidate of a path that `make` tries on the profile."""
-        before_m = self._profile.offset_m.copy()
-        return self._tried(make(), step.ego.s_m, before_m)
+    def _kept(self, found: LatticePath, step: Step) -> Candidate:
+        """The candidate that keeps the profile as it is."""
+        return Candidate(found, self._profile.offset_m.copy(), self._profile.manoeuvre(step.ego.s_m))
 
-    def _last_resorts(self, step: Step, kept: Candidate) -> Candidates:
+    def _take_change(self, change: Change, step: Step) -> LatticePath:
+        """The path of a lane change into a gap."""
+        s_m = self._route.s_m[self._route.row_at(change.from_s_m) : step.rows.stop]
+        self._profile.take_exactly(s_m, self.changes.offsets(change, s_m, step.ego.speed_mps))
+        return PASSING
+
+    def _last_resorts(self, step: Step, old: LatticePath) -> Candidates:
         """The paths of an ego that is out of its lane and finds none onward."""
-        is_lost = self._steps_without_way >= _KEPT_STEPS
+        is_lost, kept = self._steps_without_way >= _KEPT_STEPS, self._kept(old, step)
         if self._profile.manoeuvre(step.start.s_m) is Manoeuvre.PASS_THROUGH_ONCOMING_LANE:
             return Candidates(back=self._try(lambda: self._go_back(step), step), kept=kept, is_lost=is_lost)
-        beside = self._try(lambda: self._stay_beside(step, kept.found), step)
+        beside = self._try(lambda: self._stay_beside(step, old), step)
         return Candidates(beside=beside, kept=kept, is_lost=is_lost)
 
     def _or_swing(self, found: Candidates, step: Step) -> Candidates:
