@@ -22,7 +22,8 @@ def drive(yaw_rad: float) -> Recorded:
     rows = [(float(t), float(x_m), float(y_m), yaw_rad) for t in np.arange(0.0, 3.01, 0.25)]
     ego = np.column_stack((10.0 * time_s[:, None] * ahead, np.full(len(time_s), yaw_rad)))
     steps = len(time_s)
-    return Recorded(time_s, tuple(range(steps)), ego, {}, (("", ""),) * steps, {7: Track("car", rows)}, None, {})
+    nothing = (("", ""),) * steps
+    return Recorded(time_s, tuple(range(steps)), ego, {}, nothing, nothing, {7: Track("car", rows)}, None, {})
 
 
 def colour_at(recorded: Recorded, at_s: float, ahead_m: float, left_m: float) -> tuple[int, ...]:
