@@ -112,7 +112,7 @@ def test_the_page_shows_a_drive_and_its_button_stops_the_car(browser: Browser, t
         assert page.evaluate("dashboard.steps.at(-1).plan.speed_mps.length") > 3
         page.click("#stop")
         tab.wait_for("dashboard.steps.at(-1).topics['/supervision'].state === 'safe stop'")
-        assert page.inner_text("#limits") == "stop requested"
+        assert page.inner_text("#limits") == "safe stop: stop requested"
         assert page.is_disabled("#stop")
         assert (
             tab.wait_for("dashboard.isEnded && document.getElementById('status').textContent") == "ended: interrupted"
