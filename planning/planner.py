@@ -164,7 +164,14 @@ class Planner:
         speeding_up = self._speeding_up.update(ego.time_s, [one.item for one in prediction.objects])
         demands = self._signals(route, ego, scene, prediction, reach_m)
         free = backward_pass(self._ceiling(route, ego.s_m, reach_m, demands.caps), self._config.speed)
-        on_road = EgoOnRoad(ego.s_m, at.cross_track_m, ego.speed_mps, ego.impatience, turn_rad=at.heading_error_rad)
+        on_road = EgoOnRoad(
+            ego.s_m,
+            at.cross_track_m,
+            ego.speed_mps,
+            ego.impatience,
+            turn_rad=at.heading_error_rad,
+            accel_mps2=ego.accel_mps2,
+        )
         top_speed = free.s_m, free.speed_mps
         local = self._on.local.plan(prediction, scene.lights, on_road, top_speed, demands.first_stop_m, self._now)
         back = self._on.backing_up.update(scene.ego, scene.stamp, _where(local, at), prediction)

@@ -8,6 +8,7 @@ brake firmly: half out of its lane, it would be in everybody's way.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
@@ -24,8 +25,9 @@ from planning.reference_path import Route
 _ACCEL_MPS2, _BRISK_MPS2 = 2.5, 3.8
 """Acceleration into a gap, and the same for an ego that has waited."""
 
-_IN_LANE_M = 1.0
-"""Offset up to which a lane change can be given up: beyond it, the ego is in the way of the driver behind."""
+_IN_LANE_M = 1.5
+"""Distance by which the middle of the ego's front may be aside if it gives up a lane change: beyond it, the ego is in
+the way of the driver behind."""
 
 
 class _Demands(NamedTuple):
@@ -201,7 +203,8 @@ class LaneChanges:
         off_m = abs(ego.offset_m - float(self.offsets(now, np.array([ego.s_m]), ego.speed_mps)[0]))
         if ego.s_m > now.until_s_m or off_m > _OFF_PATH_M:
             return None
-        if abs(ego.offset_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
+        front_m = ego.offset_m + self._body.front_m * math.sin(ego.turn_rad)
+        if now.side * (front_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
             return now
         case, demands = self._case(now, blockers, ego, top_mps), np.array(_BEGUN)
         gaps = self._gaps(self._beside(ways, ego, now.side), ego)[:_NOW_GAPS]
@@ -329,6 +332,7 @@ class LaneChanges:
         return bool(
             gets_in(
                 ego.speed_mps,
+                ego.accel_mps2,
                 case.aside_m,
                 ego.s_m - case.change.from_s_m,
                 0.0 if start_s else case.change.length_m,

@@ -83,11 +83,12 @@ def _length(speed_mps: float, aside_m: float, room_m: float) -> float:
 
 
 @compiled(
-    "boolean(float64, float64, float64, float64, float64, float64, float64, float64, float64, float64, float64[::1],"
-    "float64[::1], float64[:, ::1], float64[::1], float64[::1])"
+    "boolean(float64, float64, float64, float64, float64, float64, float64, float64, float64, float64, float64, "
+    "float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])"
 )
 def gets_in(
     speed_mps: float,
+    now_mps2: float,
     aside_m: float,
     driven_m: float,
     length_m: float,
@@ -106,8 +107,9 @@ def gets_in(
     """Whether the ego gets into the gap and past what blocks its lane, and keeps what it demands on the way.
 
     Arc lengths are from the ego's origin. The lane change leads `aside_m` to the side (positive); the ego has driven
-    `driven_m` of its `length_m`, or begins it after `start_s`, with a length that fits its speed then. Until then it
-    accelerates with `before_mps2`, and then up to `accel_mps2`. `front_m` and `rear_m` are the ego's.
+    `driven_m` of its `length_m`, or begins it after `start_s`, with a length that fits its speed then. Its acceleration
+    is `now_mps2` now; until the lane change begins it tends to `before_mps2`, and then up to `accel_mps2`. `front_m`
+    and `rear_m` are the ego's.
 
     `lead` holds the rear of the one ahead and its speed, `follow` the front of the one behind, its speed, and how fast
     it gains speed until it sees the ego: inf and -inf where there is none. Rows of `blockers`: rear, front, speed, and
@@ -120,7 +122,7 @@ def gets_in(
     for row in range(len(blockers)):
         if blockers[row, 1] > -rear_m:
             end_m = min(end_m, blockers[row, 0])
-    s, v, accel, seen_s, from_s = 0.0, speed_mps, 0.0, np.inf, -driven_m
+    s, v, accel, seen_s, from_s = 0.0, speed_mps, now_mps2, np.inf, -driven_m
     has_begun = start_s <= 0.0
     if has_begun and length_m <= 0.0:
         length_m = _length(v, aside_m, end_m - front_m)

@@ -102,7 +102,7 @@ class OnRoad:
 
 @dataclass(frozen=True, slots=True)
 class EgoOnRoad:
-    """The ego in coordinates of the route: arc length and offset of its origin, and its speed.
+    """The ego in coordinates of the route: arc length and offset of its origin, its speed and its acceleration.
 
     It is there in `time_s` from now. Its `impatience` (`planning/traffic/patience.py`) is from 0 to 1. It points to the
     left of the route by `turn_rad`.
@@ -114,6 +114,7 @@ class EgoOnRoad:
     impatience: float = 0.0
     time_s: float = 0.0
     turn_rad: float = 0.0
+    accel_mps2: float = 0.0
 
     @property
     def is_brisk(self) -> bool:

@@ -10,11 +10,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from av_core.types import Pose2D, TrackedObject
+from av_core.types import Pose2D, PredictedMode, PredictedObject, TrackedObject
 from planning import find_route
 from planning.local.changing_lanes import LaneChanges
 from planning.local.gap_rollout import ROOM_M, STEPS, gets_in
-from planning.local.occupancy import Body, EgoOnRoad
+from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, OnRoad
 from planning.local.road import road_layout
 from planning.local.slow_vehicles import SlowVehicles
 from tests.control.vehicle_model import VehicleState
@@ -98,13 +98,37 @@ def test_it_passes_through_a_gap_without_a_stop(
     assert drivers.least_headway_s > 0.5
 
 
-def rolled(lead_m: float, follow_m: float, start_s: float = 0.0, room_m: float = 30.0, gain_mps2: float = 0.0) -> bool:
+def rolled(
+    lead_m: float,
+    follow_m: float,
+    start_s: float = 0.0,
+    room_m: float = 30.0,
+    gain_mps2: float = 0.0,
+    now_mps2: float = 0.0,
+) -> bool:
     """Whether an ego at 8 m/s gets between two at 11 m/s: before it ends at `lead_m`, and behind at `follow_m`."""
     obstacle = np.array([[room_m + FRONT_M, room_m + FRONT_M + 5.0, 0.0, 1.9]])
     lead, follow, demands = np.array([lead_m, 11.0]), np.array([follow_m, 11.0, gain_mps2]), np.array([1.5, 2.0, 0.4])
     speeds = np.empty(STEPS)
     return bool(
-        gets_in(8.0, 3.5, 0.0, 0.0, start_s, 0.0, 2.5, 13.0, FRONT_M, REAR_M, lead, follow, obstacle, demands, speeds)
+        gets_in(
+            8.0,
+            now_mps2,
+            3.5,
+            0.0,
+            0.0,
+            start_s,
+            0.0,
+            2.5,
+            13.0,
+            FRONT_M,
+            REAR_M,
+            lead,
+            follow,
+            obstacle,
+            demands,
+            speeds,
+        )
     )
 
 
@@ -115,6 +139,34 @@ def test_a_gap_has_to_hold_until_the_ego_is_as_fast() -> None:
     assert not rolled(12.0, -15.0, gain_mps2=2.5), "and so would one that gains speed"
     assert not rolled(3.0, -30.0), "the one ahead is beside the ego"
     assert rolled(3.0, -30.0, start_s=1.5), "and has passed soon"
+
+
+def test_an_ego_that_brakes_needs_more_of_a_gap() -> None:
+    assert rolled(20.0, -10.0)
+    assert not rolled(20.0, -10.0, now_mps2=-3.0)
+
+
+def driving(number: int, s_m: float, d_m: float, speed_mps: float) -> OnRoad:
+    stands = standing(number, s_m, d_m)
+    places_m, ones = s_m + speed_mps * TIMES_S, np.ones_like(TIMES_S)
+    mode = PredictedMode(places_m, d_m * ones, 0.0 * ones)
+    item = replace(stands.one.item, velocity_mps=(speed_mps, 0.0))
+    return OnRoad(PredictedObject(item, (mode,)), places_m, d_m * ones, 2.25 * ones, 0.95 * ones)
+
+
+def test_an_ego_whose_front_is_in_the_next_lane_goes_on() -> None:
+    """It was turned by 20 degrees, 0.45 m aside, and turned back before a driver who had to brake anyway."""
+    route = find_route(two_lane_road(), Pose2D(0, 0, 0), Pose2D(200, 0, 0))
+    obstacle, follower = standing(1, 30.0), driving(2, 12.0, LANE_Y_M, 12.0)
+
+    def goes_on(turn_rad: float) -> bool:
+        changes = LaneChanges(route, road_layout(route, two_lane_road()), Body(FRONT_M, REAR_M, CAR.width_m))
+        assert changes.update([obstacle], [obstacle], EgoOnRoad(14.0, 0.0, 3.0), 13.0) is not None
+        ego = EgoOnRoad(17.0, 0.45, 3.5, turn_rad=turn_rad)
+        return all(changes.update([obstacle, follower], [obstacle], ego, 13.0) is not None for _ in range(8))
+
+    assert goes_on(0.35)
+    assert not goes_on(0.05)
 
 
 def test_without_room_for_a_lane_change_there_is_none() -> None:
