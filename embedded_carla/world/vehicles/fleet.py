@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from embedded_carla.handling import Handling
 from embedded_carla.scene import Ground
-from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec
+from embedded_carla.types import Float, Transform, Vector3, VehicleControl, VehicleSpec, wrapped_deg
 from embedded_carla.world.vehicles import drivetrain_kernel as engines
 from embedded_carla.world.vehicles import kernel, road_kernel
 from embedded_carla.world.vehicles.bank import BANK_RECORD, Chassis, record_of, yaw_inertia_kgm2
@@ -223,7 +223,7 @@ class VehicleFleet:
     def teleport(self, slot: int, pose: Transform) -> None:
         """Move the vehicle to `pose`, with `z` as given; it keeps its world velocity."""
         self.location[slot] = pose.location
-        self.rotation_deg[slot] = (pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
+        self.rotation_deg[slot] = tuple(wrapped_deg(angle) for angle in (pose.pitch_deg, pose.yaw_deg, pose.roll_deg))
         self._tilt_rate[slot] = 0.0
 
     def set_velocity(self, slot: int, velocity: Vector3) -> None:

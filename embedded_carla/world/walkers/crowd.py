@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from embedded_carla.scene import Ground
-from embedded_carla.types import Float, Transform, Vector3, WalkerControl
+from embedded_carla.types import Float, Transform, Vector3, WalkerControl, wrapped_deg
 from embedded_carla.world.walkers import kernel
 from embedded_carla.world.walkers.kernel import CLIMB_MPS, STRIDE_M
 
@@ -100,7 +100,7 @@ class WalkerCrowd:
 
     def teleport(self, slot: int, pose: Transform) -> None:
         self.location[slot] = pose.location
-        self.rotation_deg[slot] = (pose.pitch_deg, pose.yaw_deg, pose.roll_deg)
+        self.rotation_deg[slot] = tuple(wrapped_deg(angle) for angle in (pose.pitch_deg, pose.yaw_deg, pose.roll_deg))
 
     def set_velocity(self, slot: int, velocity: Vector3) -> None:
         self.velocity[slot] = velocity

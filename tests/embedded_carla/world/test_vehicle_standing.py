@@ -48,6 +48,19 @@ def test_a_car_that_nobody_has_driven_stays_on_a_hill(yaw_deg: float, drop_m: fl
     np.testing.assert_allclose(fleet.velocity[0], 0.0, atol=1e-9)
 
 
+@pytest.mark.parametrize("turns", [-1, 1, 2])
+def test_a_pose_may_be_whole_turns_off(turns: int) -> None:
+    """CARLA's waypoints have pitches such as 360.7 degrees: on a bridge of Town04, a car fell through the deck."""
+    near, far = (
+        placed(slope(0.02), Transform(z=0.3, pitch_deg=0.7 + 360.0 * n, yaw_deg=360.0 * n)) for n in (0, turns)
+    )
+    run(near, 2.0)
+    run(far, 2.0)
+    np.testing.assert_allclose(far.location, near.location, atol=1e-6)
+    np.testing.assert_allclose(far.rotation_deg, near.rotation_deg, atol=1e-6)
+    assert abs(far.location[0, 2]) < 0.05
+
+
 def test_without_brakes_a_car_that_moves_rolls_down_the_hill_as_gravity_pulls() -> None:
     fleet = placed(slope(0.10), Transform())
     fleet.velocity[0] = (-0.3, 0.0, 0.0)
