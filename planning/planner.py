@@ -348,9 +348,9 @@ def _without(prediction: Prediction, ids: frozenset[int]) -> Prediction:
 
 
 def _is_kept(commitment: Commitment, motion: Motion) -> bool:
-    """Whether `motion` crosses the stop line in time: an ego that brakes for other traffic may meet the red."""
-    reached = np.flatnonzero(motion.s_m >= commitment.line_s_m)
-    return len(reached) > 0 and float(motion.time_s[reached[0]]) <= commitment.left_s
+    """Whether `motion` clears the stop line in time: an ego that brakes for a bend or for others may meet the red."""
+    reached_s = float(np.interp(commitment.clear_s_m, motion.s_m, motion.time_s, right=np.inf))
+    return reached_s <= commitment.left_s
 
 
 def _causes(

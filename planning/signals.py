@@ -43,6 +43,10 @@ for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it h
 _OVER_LINE_M, _OVER_LINE_MPS2 = 2.5, 5.0
 """How far over the line of a red light the ego may stay (farther on it would block others); and its deceleration."""
 
+_TAIL_M = 1.0
+"""How far the ego's rear bumper has to be over the line before the light turns red: a tail that is nearer counts as
+running it (CARLA's RunningRedLightTest)."""
+
 ObserveJunction = Callable[[RouteSignal], JunctionTraffic]
 """Function that observes what other road users do at a traffic light."""
 
@@ -80,12 +84,12 @@ class SignalMemory:
 class Commitment:
     """The decision to drive through a light that turned yellow, and its alternative.
 
-    It holds if the ego's origin is at `line_s_m` (its front on the line) within `left_s`. Otherwise the ego stops at
-    `stop`, which it can reach by firm braking; None where it cannot stop there, or would not see the light.
+    It holds if the ego's origin is at `clear_s_m` (its tail over the line) within `left_s`. Otherwise the ego stops at
+    `stop`: where it sees the light, or at the line. None where firm braking is not enough for either.
     """
 
     place: Place
-    line_s_m: float
+    clear_s_m: float
     left_s: float
     stop: StopTarget | None
 
@@ -226,9 +230,10 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
         result.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
     elif light.committed:
         left_s = light.turned_at_s + config.yellow_s - ego.time_s
-        instead = StopTarget(watch_s, _light_cause(signal, LightState.YELLOW))
-        line_s = signal.stop_s_m - ego.front_m
-        result.commitments.append(Commitment(place, line_s, left_s, instead if can_stand else None))
+        clear_s = signal.stop_s_m + ego.rear_m + _TAIL_M
+        can_stop = can_stand or ego.deceleration_to_mps2(target_s) < config.yellow_decel_mps2
+        instead = StopTarget(stand_s, _light_cause(signal, LightState.YELLOW)) if can_stop else None
+        result.commitments.append(Commitment(place, clear_s, left_s, instead))
     elif place in result.unseen:
         result.caps.append(_unseen_cap(inputs.route, signal, config))
     elif decision.cautious:

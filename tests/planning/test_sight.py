@@ -125,6 +125,29 @@ def test_a_yellow_too_late_to_stop_in_sight_is_driven_through() -> None:
     assert log.column(4)[: at[1]].min() > -1.0
 
 
+def test_an_ego_that_comes_too_late_for_a_yellow_stops_at_the_line() -> None:
+    """It slows down for a bend, and would reach the line at red (Town02 in hard rain, seed 20261204)."""
+    post = (LINE_M - 8.0, -2.7)
+    graph = road(post)
+    lanes = {
+        lane_key: replace(lane, speed_limit_mps=3.0 if lane.is_junction else 10.0)
+        for lane_key, lane in graph.lanes.items()
+    }
+    planner = ScenePlanner(replace(graph, lanes=lanes), cameras=[CAMERA])
+    route = planner.navigate(Pose2D(0, 0, 0), Pose2D(250, 0, 0))
+    limit = sight_limits(route, {"7": post}, [CAMERA], FRONT_M)[("7", 100)]
+
+    def lights(_: float) -> dict[str, TrafficLightView]:
+        if planner.progress is None or planner.progress.s_m < limit - 9.0:
+            return {"7": TrafficLightView("7", LightState.GREEN)}
+        return {"7": TrafficLightView("7", LightState.YELLOW)} if planner.progress.s_m < limit + 0.7 else {}
+
+    log = drive(planner, 20, 10.0, lights=lights)
+    assert limit + 1.0 < log.column(1)[-1] < LINE_M - FRONT_M
+    assert log.column(3)[-1] < 0.05
+    assert log.column(4).min() > -4.5
+
+
 @pytest.mark.parametrize("before_m", [28.0, 31.0])
 def test_firm_braking_for_a_yellow_ends_where_the_light_is_seen(before_m: float) -> None:
     """An ego that came to stand 0.5 m too far drove on to the line, waited a minute there, and went at red."""
