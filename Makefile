@@ -97,25 +97,15 @@ test-gpu: ## the CUDA operators on a GPU, and under compute-sanitizer where it i
 		compute-sanitizer --tool $$tool --report-api-errors no --error-exitcode 1 $(GPU_PYTHON) -m benchmarks.gpu.sanitize || exit 1; \
 	done; else echo 'test-gpu: compute-sanitizer is not installed, skipped'; fi
 
-bench-gpu: ## each CUDA operator beside its peers, the whole frame where ultralytics is installed; figures in out/bench/
+# MINUTES is the time of all parts together: with less than 40, timings are repeated less often, and what does not fit is
+# named at the end. A fast GPU ends earlier. The records of an H200 go to docs; those of other GPUs stay in out/bench.
+MINUTES ?= 40
+
+bench-gpu: ## each CUDA operator beside its peers, the whole frame, counters; in MINUTES=40; records in out/bench/, pages in docs/
 	@$(GPU_PYTHON) scripts/needs_gpu.py bench-gpu
-	@$(GPU_PYTHON) -m benchmarks.gpu --out $(OUT)/bench
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_forward.json --seconds 600
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_backward.json --seconds 600 --backward
-	@$(GPU_PYTHON) -m benchmarks.gpu.library --out $(OUT)/bench/ladders_products.json --seconds 200 --products
-	@for kind in half tensor sparse fused batch; do $(GPU_PYTHON) -m benchmarks.gpu.library --seconds 200 --$$kind-products \
-		--parts forward,sustained,sweep --out $(OUT)/bench/ladders_$${kind}_products.json || exit 1; done
-	@$(GPU_PYTHON) -m benchmarks.gpu.library.convolutions --out $(OUT)/bench/convolutions.json
-	@$(GPU_PYTHON) -m benchmarks.gpu.sparse --out $(OUT)/bench
-	@$(GPU_PYTHON) -m benchmarks.gpu.library.streams --out $(OUT)/bench/streams.json
-	@if command -v ncu >/dev/null; then $(GPU_PYTHON) -m benchmarks.gpu.counters --out $(OUT)/bench/gpu_counters.json && \
-		$(GPU_PYTHON) -m benchmarks.gpu.library.counters --out $(OUT)/bench/ladder_counters.json && \
-		$(GPU_PYTHON) -m benchmarks.gpu.library.chosen_counters --out $(OUT)/bench/chosen_counters.json; \
-	else echo "bench-gpu: Nsight Compute's ncu is not installed: no counters"; fi
-	@if $(GPU_PYTHON) -c "import ultralytics" 2>/dev/null; then \
-		$(GPU_PYTHON) -m benchmarks.gpu.network --out $(OUT)/bench/gpu_network.json && \
-		$(GPU_PYTHON) -m benchmarks.gpu.equality --out $(OUT)/bench/gpu_equality.json $${AV_STACK_DATA:+--pictures $$AV_STACK_DATA/lanes}; \
-	else echo 'bench-gpu: ultralytics is not installed: no whole frame, no forms of the network, no count of equal results'; fi
+	@status=0; $(GPU_PYTHON) -m benchmarks.gpu.everything --out $(OUT)/bench --minutes $(MINUTES) \
+		$${AV_STACK_DATA:+--pictures $$AV_STACK_DATA/lanes} || status=1; \
+	$(GPU_PYTHON) -m benchmarks.gpu.placing $(OUT)/bench && exit $$status
 
 clean: ## remove what make made
 	rm -rf .venv .uv build embedded_carla/build *.egg-info out .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

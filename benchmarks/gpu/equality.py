@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torchvision.ops import batched_nms
 
+from benchmarks.gpu.effort import repeats
 from benchmarks.gpu.operators import picture
 from cuda_ops.canny.op import canny
 from cuda_ops.detect import reference
@@ -130,8 +131,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/gpu_equality.json"))
     parser.add_argument("--pictures", default="", help="folder with real pictures")
-    parser.add_argument("--canny", type=int, default=1000)
-    parser.add_argument("--heads", type=int, default=10000)
+    parser.add_argument("--canny", type=int, default=repeats(1000, 100))
+    parser.add_argument("--heads", type=int, default=repeats(10000, 1000))
     parser.add_argument("--workers", type=int, default=8)
     a = parser.parse_args()
     if not torch.cuda.is_available():

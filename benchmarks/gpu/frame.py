@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from av_core.types import CameraModel, Detection, EgoState, Stamp, TrackedObject
+from benchmarks.gpu.effort import repeats
 from benchmarks.gpu.operators import picture
 from benchmarks.gpu.peers import GAP_PX, GROUND, GROUND_CAMERA, LENGTH_PX, VOTES_MIN, peers, weights
 from benchmarks.gpu.timing import Bench, launch_alone, launch_cpu, on_cpu, p99, warm
@@ -27,7 +28,7 @@ from perception.detection.networks import TorchNetwork
 from perception.on_gpu.frame import SCORE_MIN, rows_of
 from perception.tracking.tracker import Tracker
 
-FRAMES, PACED_FRAMES = 1000, 150
+FRAMES, PACED_FRAMES = repeats(1000, 200), repeats(150, 50)
 OBJECTS = 10
 """Boxes that replace the first rows of the network's output, so that tracking has work whatever the weights are."""
 

@@ -9,6 +9,7 @@ import cv2
 import numpy as np
 
 from av_core.types import CameraImage, CameraModel, Stamp
+from benchmarks.gpu.effort import repeats
 from benchmarks.gpu.operators import picture
 from benchmarks.gpu.timing import Bench, on_cpu
 from perception.detection.networks import TorchNetwork
@@ -20,7 +21,7 @@ from perception.lanes.segmentation import columns_of
 from perception.on_gpu.frame import GpuFrame
 from sim_configs.load import load_rig
 
-ROUNDS = 50
+ROUNDS = repeats(50, 10)
 
 
 def bench_perception(bench: Bench) -> dict[str, Any]:

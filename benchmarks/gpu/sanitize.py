@@ -7,13 +7,12 @@ with `--compile` they are compiled into the cache in many processes, and nothing
 from __future__ import annotations
 
 import argparse
-import os
 from unittest.mock import patch
 
 import numpy as np
 import torch
 
-from benchmarks.gpu.library.compiling import compile_all
+from benchmarks.gpu.library.compiling import compile_all, compilers, pool_of
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
 from cuda_ops.attend.op import attend
 from cuda_ops.best_rows.op import best_rows
@@ -51,7 +50,8 @@ def main() -> None:
     parser.add_argument("--compile", action="store_true", help="compile the library's versions, and run nothing")
     arguments = parser.parse_args()
     if arguments.compile:
-        compile_all(library_cases(), max(1, (os.cpu_count() or 2) - 2), has_shapes=False)
+        with pool_of(compilers()) as pool:
+            compile_all(library_cases(), pool, has_shapes=False)
         return
     is_large = arguments.large
     torch.manual_seed(0)

@@ -19,11 +19,13 @@ from typing import TYPE_CHECKING, Any
 import cv2
 import torch
 
+from benchmarks.gpu.effort import repeats
+
 if TYPE_CHECKING:  # it needs CUDA's own packages, which torch's operators do without
     from cuda_ops.frame import FrameGraph
 
 Call = Callable[[], Any]
-CALLS, REPLAYS, ROUNDS = 20, 10, 15
+CALLS, REPLAYS, ROUNDS = 20, 10, repeats(15, 5)
 EAGER_CALLS = 5
 FLUSH_BYTES = 256 << 20
 
@@ -82,14 +84,14 @@ def captured(call: Call, times: int) -> torch.cuda.CUDAGraph:
     return graph
 
 
-def between_events(run: Call, repeats: int) -> float:
+def between_events(run: Call, times: int) -> float:
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
-    for _ in range(repeats):
+    for _ in range(times):
         run()
     end.record()
     end.synchronize()
-    return float(start.elapsed_time(end)) * 1e3 / repeats
+    return float(start.elapsed_time(end)) * 1e3 / times
 
 
 def warm(call: Call, calls: int = CALLS) -> tuple[float, float]:
@@ -164,10 +166,10 @@ def use_all_cores() -> None:
     cv2.setNumThreads(-1)
 
 
-def on_cpu(call: Call, repeats: int = 9) -> float:
+def on_cpu(call: Call, rounds: int = repeats(9)) -> float:
     call()
     found = []
-    for _ in range(repeats):
+    for _ in range(rounds):
         start = time.perf_counter()
         call()
         found.append((time.perf_counter() - start) * 1e6)

@@ -12,6 +12,7 @@ import os
 import platform
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -19,12 +20,14 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu.effort import share
 from benchmarks.gpu.library import rotating
-from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer
-from benchmarks.gpu.library.other_libraries import LIGER_OPERATORS, liger_operator, time_cub
+from benchmarks.gpu.library.compiling import compile_all, compile_peers, compiled_peer, compilers, pool_of
+from benchmarks.gpu.library.other_libraries import PEER_OPERATORS, is_installed, peer_operator, time_cub
 from benchmarks.gpu.library.shapes import (
     LYING,
     Case,
+    Shape,
     arrays_of,
     backward_cases,
     batch_product_cases,
@@ -48,9 +51,6 @@ from cuda_ops.runtime.gpu import launcher
 
 ROTATED_BYTES = 512 << 20
 """The inputs and results of all sets together have at least this many bytes: ten times the L2 cache."""
-COMPILERS_MAX = 24
-PEER_COMPILERS = 8
-"""Processes that compile torch's operators at once; each holds the arrays of a case."""
 
 
 def machine() -> dict[str, Any]:
@@ -58,7 +58,16 @@ def machine() -> dict[str, Any]:
     from cuda.bindings import driver
 
     properties = torch.cuda.get_device_properties(0)
-    names = ("torch", "triton", "cuda-core", "cuda-bindings", "nvidia-cuda-nvrtc", "cupy-cuda13x", "liger-kernel")
+    names: tuple[str, ...] = (
+        "torch",
+        "triton",
+        "cuda-core",
+        "cuda-bindings",
+        "nvidia-cuda-nvrtc",
+        "cupy-cuda13x",
+        "liger-kernel",
+    )
+    names += ("quack-kernels",) if is_installed("quack") else ()
     return {
         "gpu": properties.name,
         "gpu_uuid": str(properties.uuid),
@@ -68,6 +77,7 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         **{name: _version_of(name) for name in names},
+        "effort": share(),
     }
 
 
@@ -83,12 +93,12 @@ class Bench:
     """Collects rows, and writes them to a file after each case."""
 
     path: Path
-    seconds: float
+    end: float
+    """When nothing new is begun, by `time.perf_counter`."""
     figures: dict[str, Any]
-    begun: float
 
     def has_time(self) -> bool:
-        return time.perf_counter() - self.begun < self.seconds
+        return time.perf_counter() < self.end
 
     def add(self, part: str, row: dict[str, Any]) -> None:
         self.figures.setdefault(part, []).append(row)
@@ -110,6 +120,13 @@ class Bench:
         torch.cuda.empty_cache()
         self.save()
 
+    def took(self, seconds: float) -> None:
+        """Say how long it took, with what it took before, and how many cases were left out."""
+        self.figures["took_s"] = round(self.figures.get("took_s", 0.0) + seconds, 1)
+        self.save()
+        left_out = len(self.figures.get("left_out", []))
+        print(f"took {self.figures['took_s']} s, {left_out} cases left out; {self.path}", flush=True)
+
 
 def sets_of(case: Case) -> int:
     """The number of buffer sets that rotate."""
@@ -118,7 +135,7 @@ def sets_of(case: Case) -> int:
 
 
 def time_case(bench: Bench, case: Case, part: str) -> None:
-    """Time our versions beside torch ("rows"), or the default one beside one more peer ("compiled", "liger")."""
+    """Time our versions beside torch ("rows"), or the default one beside one more peer ("compiled", "liger", ...)."""
     problem = problem_of(case)
     sets = [inputs_for(case, seed) for seed in range(sets_of(case))]
     ours = OPERATORS[case.ladder.name]
@@ -131,8 +148,8 @@ def time_case(bench: Bench, case: Case, part: str) -> None:
     contenders["torch"] = _on(more, peers.TORCH[case.ladder.name], {})
     if case.ladder is MATMUL_SPARSE:
         contenders |= sparse_peers(case, more)
-    if part == "liger":
-        contenders["liger"] = _on(sets, liger_operator(case.ladder.name), {})
+    if part in OTHER_LIBRARIES:
+        contenders[part] = _on(sets, peer_operator(part, case.ladder.name), {})
     if part == "compiled":
         torch.compiler.reset()
         contenders["torch.compile"] = _on(more, compiled_peer(case.ladder), {})
@@ -208,7 +225,7 @@ def sweep_case(bench: Bench, case: Case) -> None:
     contenders = {}
     for shape in shapes_of(case.ladder, problem):
         kernels = launcher(case.ladder.source(shape.version), 0, shape.version.fused_multiply_add)
-        call = _direct(case, sets, kernels, shape.launch, problem)
+        call = _direct(case, sets, kernels, shape, problem)
         try:
             difference = _difference(case, call(0, float("nan")), wanted)
         except Exception as error:  # noqa: BLE001 - a shape that cannot run is written down as such
@@ -244,8 +261,8 @@ def _difference(case: Case, named: dict[str, Any], wanted: Sequence[torch.Tensor
     return float("nan") if any(value != value for value in off) else max(off)
 
 
-def _direct(case: Case, sets: list[Any], kernels: Any, launch: Any, problem: Problem) -> Callable[..., Any]:
-    ladder = case.ladder
+def _direct(case: Case, sets: list[Any], kernels: Any, shape: Shape, problem: Problem) -> Callable[..., Any]:
+    ladder, more = case.ladder, {"partial": shape.partial_bytes}
 
     def call(i: int, fill: float | None = None) -> Any:
         inputs = arrays_of(sets[i])
@@ -255,10 +272,10 @@ def _direct(case: Case, sets: list[Any], kernels: Any, launch: Any, problem: Pro
             for name in ladder.results:
                 named[name].fill_(fill)
         named |= {
-            name: torch.empty(size(problem) // 8, dtype=torch.float64, device="cuda")
+            name: torch.empty(max(size(problem), more.get(name, 0)) // 8, dtype=torch.float64, device="cuda")
             for name, size in ladder.scratch.items()
         }
-        launch(kernels, problem, [named.get(name) for name in ladder.arrays])
+        shape.launch(kernels, problem, [named.get(name) for name in ladder.arrays])
         return named
 
     return call
@@ -299,8 +316,33 @@ def small_case(ladder: Ladder) -> Case:
     return Case(ladder, element, 1, 1024)
 
 
-PARTS = ("cpu", "forward", "sustained", "sweep", "cub", "compiled")
-"""What is measured by default: CPU times, all cases, some for seconds, other launch shapes, CUB, torch.compile."""
+PARTS = ("cpu", "forward", "sustained", "cub", "compiled", "sweep")
+"""What is measured by default: CPU times, all cases, some for seconds, CUB, torch.compile, other launch shapes."""
+OTHER_LIBRARIES = ("liger", "quack")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """Cases that are measured together."""
+
+    cases: Callable[[], Iterator[Case]]
+    parts: tuple[str, ...]
+    file: str
+    """Its record, where all kinds are measured."""
+
+
+KINDS = {
+    "half": Kind(half_product_cases, ("forward", "sustained", "sweep"), "ladders_half_products.json"),
+    "products": Kind(product_cases, ("forward", "sweep"), "ladders_products.json"),
+    "tensor": Kind(tensor_product_cases, ("forward", "sustained"), "ladders_tensor_products.json"),
+    "fused": Kind(fused_product_cases, ("forward",), "ladders_fused_products.json"),
+    "batch": Kind(batch_product_cases, ("forward",), "ladders_batch_products.json"),
+    "sparse": Kind(sparse_product_cases, ("forward", "sustained", "sweep"), "ladders_sparse_products.json"),
+    "forward": Kind(cases, ("cpu", "cub", "forward", "compiled", "sweep"), "ladders_forward.json"),
+    "backward": Kind(backward_cases, ("forward", "compiled", "sweep"), "ladders_backward.json"),
+    "liger": Kind(cases, ("liger",), "ladders_liger.json"),
+    "quack": Kind(cases, ("quack",), "ladders_quack.json"),
+}
 
 
 def main() -> None:
@@ -308,50 +350,83 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("out/bench/ladders.json"))
     parser.add_argument("--seconds", type=float, default=140.0)
     kind = parser.add_mutually_exclusive_group()
-    kind.add_argument("--backward", action="store_true", help="the gradients instead of the operators")
+    kind.add_argument("--backward", action="store_const", dest="kind", const="backward", help="the gradients")
+    kind.add_argument("--products", action="store_const", dest="kind", const="products", help="float32 products")
+    for name, what in (
+        ("half", "the products of half-precision matrices"),
+        ("tensor", "those of TF32, in parts, and of 8-bit matrices"),
+        ("sparse", "those of 2:4 sparse matrices"),
+        ("batch", "batches of products, with factors"),
+        ("fused", "those with what follows them in one kernel"),
+    ):
+        kind.add_argument(f"--{name}-products", action="store_const", dest="kind", const=name, help=what)
     kind.add_argument(
-        "--products", action="store_true", help="the products of float32 matrices instead of the operators"
+        "--all", action="store_true", help="everything; then --out is a folder, and --seconds are shared out"
     )
-    kind.add_argument("--half-products", action="store_true", help="the products of half-precision matrices")
-    kind.add_argument("--tensor-products", action="store_true", help="those of TF32, in parts, and of 8-bit matrices")
-    kind.add_argument("--sparse-products", action="store_true", help="those of 2:4 sparse matrices")
-    kind.add_argument("--batch-products", action="store_true", help="batches of products, with factors")
-    kind.add_argument("--fused-products", action="store_true", help="those with what follows them in one kernel")
-    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join(PARTS)}, liger")
+    parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join((*PARTS, *OTHER_LIBRARIES))}")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("benchmarks.gpu.library: torch sees no GPU")
     torch.use_deterministic_algorithms(False)
-    bench = Bench(arguments.out, arguments.seconds, {"machine": machine()}, time.perf_counter())
+    if arguments.all:
+        measure_all(arguments.out, arguments.seconds)
+        return
+    begun = time.perf_counter()
+    bench = Bench(arguments.out, begun + arguments.seconds, {"machine": machine()})
     bench.save()
-    measure(bench, list(_chosen(arguments)()), arguments.parts.split(","))
-    bench.figures["took_s"] = round(time.perf_counter() - bench.begun, 1)
-    bench.save()
-    print(f"took {bench.figures['took_s']} s; {arguments.out}")
+    measure(bench, list(KINDS[arguments.kind or "forward"].cases()), arguments.parts.split(","))
+    bench.took(time.perf_counter() - begun)
 
 
-def _chosen(arguments: argparse.Namespace) -> Callable[[], Iterator[Case]]:
-    if arguments.backward:
-        return backward_cases
-    if arguments.products:
-        return product_cases
-    if arguments.batch_products:
-        return batch_product_cases
-    if arguments.fused_products:
-        return fused_product_cases
-    if arguments.tensor_products:
-        return tensor_product_cases
-    if arguments.sparse_products:
-        return sparse_product_cases
-    return half_product_cases if arguments.half_products else cases
+STAGES = (("forward",), ("cpu", "cub", "compiled"), ("liger",), ("sweep",), ("sustained",), ("quack",))
+"""What is measured of every kind before the next stage begins; the sweeps of products come first, being few."""
 
 
-def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
+def measure_all(out: Path, seconds: float) -> None:
+    """Measure every kind, stage after stage, as far as the time goes."""
+    end = time.perf_counter() + seconds
+    kinds = {name: kind for name, kind in KINDS.items() if name not in OTHER_LIBRARIES or is_installed(name)}
+    benches = {name: Bench(out / kind.file, end, {"machine": machine()}) for name, kind in kinds.items()}
+    chosen = {name: list(kind.cases()) for name, kind in kinds.items()}
+    wanted = [case for name, kind in kinds.items() for case in chosen[name] if is_measured(case, kind.parts)]
+    first = next(iter(benches.values()))
+    with pool_of(compilers()) as pool:
+        first.guard("compile", lambda: compile_all(wanted, pool, has_shapes=False))
+        for stage in STAGES:
+            here = {name: [part for part in kind.parts if part in stage] for name, kind in kinds.items()}
+            if compiled := [peer for name in kinds for peer in peers_of(chosen[name], here[name])]:
+                first.guard("compile peers", lambda: compile_peers(compiled))
+            for name, parts in here.items():
+                if parts:
+                    begun = time.perf_counter()
+                    measure_parts(benches[name], chosen[name], parts, pool)
+                    benches[name].took(time.perf_counter() - begun)
+
+
+SWEPT_AT_ONCE = 12
+"""Cases whose launch shapes are compiled together."""
+
+
+def measure(bench: Bench, chosen: list[Case], parts: Sequence[str]) -> None:
     """Measure the `parts` of the chosen cases, as far as the time goes."""
-    compilers = max(1, min(COMPILERS_MAX, (os.cpu_count() or 2) - 2))
     needed = [case for case in chosen if is_measured(case, parts)]
-    bench.guard("compile", lambda: compile_all(needed, compilers, has_shapes="sweep" in parts))
-    bench.guard("copy", lambda: time_copy(bench))
+    with pool_of(compilers()) as pool:
+        bench.guard("compile", lambda: compile_all(needed, pool, has_shapes=False))
+        if compiled := peers_of(chosen, parts):
+            bench.guard("compile peers", lambda: compile_peers(compiled))
+        measure_parts(bench, chosen, parts, pool)
+
+
+def peers_of(chosen: list[Case], parts: Sequence[str]) -> list[tuple[str, Case]]:
+    """Those peers that a call compiles, each with its case, as `compile_peers` takes them."""
+    found = [("compiled", case) for case in chosen if "compiled" in parts]
+    return found + [("quack", case) for case in chosen if "quack" in parts and case.ladder.name in PEER_OPERATORS]
+
+
+def measure_parts(bench: Bench, chosen: list[Case], parts: Sequence[str], pool: ProcessPoolExecutor) -> None:
+    """Measure the parts; the kernels have been compiled, but for those of other launch shapes."""
+    if "copy" not in bench.figures:
+        bench.guard("copy", lambda: time_copy(bench))
     if "cpu" in parts:
         bench.guard("CPU time", lambda: time_calls(bench))
     if "cub" in parts:
@@ -361,26 +436,32 @@ def measure(bench: Bench, chosen: list[Case], parts: list[str]) -> None:
     for case in chosen if "sustained" in parts else []:
         if case.is_sustained:
             bench.guard(f"on end {case.title()}", lambda: sustain_case(bench, case))  # noqa: B023
-    for case in chosen if "sweep" in parts else []:
-        if case.is_swept:
+    for part in ("compiled", *OTHER_LIBRARIES):
+        for case in chosen if part in parts else []:
+            if part == "compiled" or case.ladder.name in PEER_OPERATORS:
+                bench.guard(f"{part} {case.title()}", lambda: time_case(bench, case, part))  # noqa: B023
+    if "sweep" in parts:
+        sweep(bench, chosen, pool)
+
+
+def sweep(bench: Bench, chosen: list[Case], pool: ProcessPoolExecutor) -> None:
+    """Other launch shapes of some cases, compiled some cases ahead, as far as the time goes."""
+    swept = [case for case in chosen if case.is_swept]
+    for first in range(0, len(swept), SWEPT_AT_ONCE):
+        some = swept[first : first + SWEPT_AT_ONCE]
+        bench.guard(f"compile shapes of {some[0].title()}", lambda: compile_all(some, pool))  # noqa: B023 - called here
+        for case in some:
             bench.guard(f"shapes of {case.title()}", lambda: sweep_case(bench, case))  # noqa: B023
-    if "compiled" in parts:
-        bench.guard("compile peers", lambda: compile_peers(chosen, PEER_COMPILERS))
-    for case in chosen if "compiled" in parts else []:
-        bench.guard(f"compiled {case.title()}", lambda: time_case(bench, case, "compiled"))  # noqa: B023
-    for case in chosen if "liger" in parts else []:
-        if case.ladder.name in LIGER_OPERATORS:
-            bench.guard(f"liger {case.title()}", lambda: time_case(bench, case, "liger"))  # noqa: B023
 
 
-def is_measured(case: Case, parts: list[str]) -> bool:
+def is_measured(case: Case, parts: Sequence[str]) -> bool:
     """Whether any of the parts runs this case: then its kernels are compiled beforehand."""
     return (
         "forward" in parts
         or "compiled" in parts
         or ("sustained" in parts and case.is_sustained)
         or ("sweep" in parts and case.is_swept)
-        or ("liger" in parts and case.ladder.name in LIGER_OPERATORS)
+        or (any(part in parts for part in OTHER_LIBRARIES) and case.ladder.name in PEER_OPERATORS)
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import sys
 import tempfile
@@ -22,17 +23,19 @@ import torch
 from torch.nn import functional
 
 from benchmarks.gpu.counters import COUNTERS, counted, named
+from benchmarks.gpu.library.compiling import compiled_peer
 from benchmarks.gpu.library.counters import MORE
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
 from cuda_ops.library import peers, records
+from cuda_ops.library.activation.ladder import SIGMOID
 from cuda_ops.library.convolve.ladder import CONVOLVE
 from cuda_ops.library.convolve.op import convolve
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Version
 from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8
 from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX
 from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE
-from cuda_ops.library.norm.ladder import LAYER_NORM
+from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM
 from cuda_ops.library.norm_softmax.ladder import LAYER_NORM_SOFTMAX
 from cuda_ops.library.operators import OPERATORS
 from cuda_ops.library.recorder import record
@@ -49,6 +52,8 @@ CONVOLUTIONS = (
 """Pictures, channels, height, width, channels of the result, and taps in a row."""
 FP8 = MATMUL_FP8.elements[0]
 PRODUCTS = (
+    Case(MATMUL_HALF, BFLOAT16, 16, 4096, depth=4096),
+    Case(MATMUL_HALF, BFLOAT16, 64, 4096, depth=4096),
     Case(MATMUL_SOFTMAX, BFLOAT16, 4096, 4096, depth=128),
     Case(MATMUL_LAYER_NORM, BFLOAT16, 4096, 4096, depth=1024),
     Case(MATMUL_HALF, BFLOAT16, 512, 512, depth=16384),
@@ -59,6 +64,8 @@ PRODUCTS = (
     Case(MATMUL_FP8, FP8, 4096, 4096, depth=4096, transposed="b"),
     Case(MATMUL_SPARSE, BFLOAT16, 8192, 8192, depth=8192),
 )
+FLAT = (Case(SIGMOID, BFLOAT16, 1, 1 << 28),)
+"""Counted in both versions with packs, beside torch and torch.compile."""
 ROWS = (
     Case(SUM, FLOAT32, 1, 1 << 30),
     Case(DOT, FLOAT32, 1, 1 << 30),
@@ -70,6 +77,7 @@ ROWS = (
     Case(SOFTMAX_BACKWARD, BFLOAT16, 4096, 32768),
     Case(LOG_SOFTMAX_BACKWARD, BFLOAT16, 4096, 32768),
     Case(LAYER_NORM, BFLOAT16, 131072, 1024),
+    Case(RMS_NORM, BFLOAT16, 131072, 1024),
 )
 SECTIONS = ("SpeedOfLight", "Occupancy", "WarpStateStats", "SchedulerStats", "LaunchStats", "ComputeWorkloadAnalysis")
 TENSOR = "SpeedOfLight_HierarchicalTensorRooflineChart"
@@ -90,24 +98,35 @@ class Planned:
 Call = tuple[Planned, Callable[[], Any]]
 
 
-def calls() -> Iterator[Call]:
-    """What is counted, in order: torch's calls follow ours at the same size."""
-    for sizes in CONVOLUTIONS:
-        yield from convolution_calls(dict(zip(NAMES, sizes, strict=True)))
-    for case in (*PRODUCTS, *ROWS):
+def calls(operators: Sequence[str] = ()) -> Iterator[Call]:
+    """What is counted, in order, of the operators named or of all: torch's calls follow ours at the same size."""
+    for case in (case for case in FLAT if not operators or case.ladder.name in operators):
         inputs = inputs_for(case, 0)
-        yield _ours(case, inputs)
+        *_, vector, tile = case.ladder.versions
+        yield _ours(case, inputs, vector)
+        yield _torchs(case, inputs)
+        yield _ours(case, inputs, tile)  # a kernel of ours ends torch's
+        compiled = compiled_peer(case.ladder)
+        yield Planned(case.named() | {"contender": "torch.compile"}), lambda: compiled(*inputs)  # noqa: B023
+    for sizes in CONVOLUTIONS if not operators or CONVOLVE.name in operators else ():
+        yield from convolution_calls(dict(zip(NAMES, sizes, strict=True)))
+    for case in (case for case in (*PRODUCTS, *ROWS) if not operators or case.ladder.name in operators):
+        inputs = inputs_for(case, 0)
+        yield _ours(case, inputs, case.ladder.choose(problem_of(case)))
         if case.ladder.is_product:
-            more = [*inputs, *peers.more_for(case.ladder.name, inputs)]
-            yield Planned(case.named() | {"contender": "torch"}), lambda: peers.TORCH[case.ladder.name](*more)  # noqa: B023
+            yield _torchs(case, inputs)
 
 
-def _ours(case: Case, inputs: list[Any]) -> Call:
+def _torchs(case: Case, inputs: list[Any]) -> Call:
+    more = [*inputs, *peers.more_for(case.ladder.name, inputs)]
+    return Planned(case.named() | {"contender": "torch"}), lambda: peers.TORCH[case.ladder.name](*more)
+
+
+def _ours(case: Case, inputs: list[Any], version: Version) -> Call:
     problem = problem_of(case)
-    version = case.ladder.choose(problem)
     kernels = tuple(base(launch.kernel) for launch in record(case.ladder, version, problem))
     row = case.named() | {"contender": f"v{version.number}", "fewest_bytes": case.ladder.moved_bytes(problem)}
-    return Planned(row, kernels), lambda: OPERATORS[case.ladder.name](*inputs)
+    return Planned(row, kernels), lambda: OPERATORS[case.ladder.name](*inputs, version=version.number)
 
 
 def convolution_calls(sizes: dict[str, int]) -> Iterator[Call]:
@@ -162,17 +181,22 @@ def assigned(planned: Sequence[Planned], raw: Sequence[dict[str, Any]]) -> list[
     return found
 
 
-def run_all(plan: Path, seconds: float) -> None:
+def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
     """Run each call once between the profiler's start and stop while there is time; write down what was run."""
     torch.backends.cudnn.benchmark = True
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # ncu would wait for the processes that compile
     begun = time.perf_counter()
     planned: list[Planned] = []
-    for one, call in calls():
+    for one, call in calls(operators):
         if time.perf_counter() - begun > seconds:
             break
-        for _ in range(2):
-            call()
-        torch.cuda.synchronize()
+        try:
+            for _ in range(2):
+                call()
+            torch.cuda.synchronize()
+        except Exception as error:  # noqa: BLE001 - one call must not cost the others
+            print(f"{one.named}: {error}", flush=True)
+            continue
         torch.cuda.cudart().cudaProfilerStart()
         call()
         torch.cuda.synchronize()
@@ -182,12 +206,12 @@ def run_all(plan: Path, seconds: float) -> None:
         plan.write_text(json.dumps([(done.named, done.kernels) for done in planned]))
 
 
-def count_all(seconds: float, sections: Sequence[str]) -> list[dict[str, Any]]:
+def count_all(seconds: float, sections: Sequence[str], operators: str) -> list[dict[str, Any]]:
     """One row per launch."""
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
         own = [sys.executable, "-m", "benchmarks.gpu.library.chosen_counters", "--plan", str(plan)]
-        raw = counted([*own, "--seconds", str(seconds)], METRICS, sections)
+        raw = counted([*own, "--seconds", str(seconds), "--operators", operators], METRICS, sections)
         planned = [Planned(row, tuple(kernels)) for row, kernels in json.loads(plan.read_text())]
     try:
         found = assigned(planned, raw)
@@ -217,18 +241,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.library.chosen_counters", description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("out/bench/chosen_counters.json"))
     parser.add_argument("--seconds", type=float, default=300.0, help="no further size is begun afterwards")
+    parser.add_argument("--operators", default="", help="the names of operators, instead of all: sigmoid,matmul_half")
     parser.add_argument("--plan", type=Path, help="run the calls, and write them to this file: what ncu starts")
     arguments = parser.parse_args()
     if not torch.cuda.is_available():
         raise SystemExit("library.chosen_counters: torch sees no GPU")
     if arguments.plan is not None:
-        run_all(arguments.plan, arguments.seconds)
+        run_all(arguments.plan, arguments.seconds, [name for name in arguments.operators.split(",") if name])
         return
     try:
-        rows = count_all(arguments.seconds, (*SECTIONS, TENSOR))
+        rows = count_all(arguments.seconds, (*SECTIONS, TENSOR), arguments.operators)
     except SystemExit as error:
         print(f"without {TENSOR}: {error}", flush=True)
-        rows = count_all(arguments.seconds, SECTIONS)
+        rows = count_all(arguments.seconds, SECTIONS, arguments.operators)
     figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(records.text(figures))

@@ -15,10 +15,12 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu.effort import repeats
+
 Call = Callable[[int], Any]
 """Runs a contender on the buffers of that number."""
-ROUNDS, EAGER_ROUNDS, EAGER_CALLS = 15, 9, 6
-CPU_CALLS, CPU_ROUNDS = 200, 9
+ROUNDS, EAGER_ROUNDS, EAGER_CALLS = repeats(15, 5), repeats(9), 6
+CPU_CALLS, CPU_ROUNDS = 200, repeats(9)
 
 
 @dataclass(slots=True)
@@ -71,26 +73,26 @@ def in_turn(contenders: dict[str, Call], sets: int, is_eager: bool = True) -> di
 
 
 def on_end(
-    contenders: dict[str, Call], sets: int, seconds: float, rounds: int = 2
+    contenders: dict[str, Call], sets: int, seconds: float, rounds: int = repeats(2, 1)
 ) -> Iterator[tuple[str, float, dict[str, int | None]]]:
     """Microseconds per call of each contender in turn, run for `seconds` on end; with the clocks late in that time."""
     graphs = {name: _captured(call, sets) for name, call in contenders.items()}
     for _ in range(rounds):
         for name, captured in graphs.items():
-            repeats = 1
+            replays = 1
             for _ in range(3):  # the first replay after a pause is slow, and clocks fall while the card warms
-                once = _between_events(captured.graph.replay, repeats)
-                repeats = max(1, round(0.2 * seconds * 1e6 / once))
-            repeats = max(1, round(seconds * 1e6 / once))
+                once = _between_events(captured.graph.replay, replays)
+                replays = max(1, round(0.2 * seconds * 1e6 / once))
+            replays = max(1, round(seconds * 1e6 / once))
             start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
             start.record()
-            for _ in range(repeats):
+            for _ in range(replays):
                 captured.graph.replay()
             end.record()
             time.sleep(0.7 * seconds)
             readings = clocks()
             end.synchronize()
-            yield name, float(start.elapsed_time(end)) * 1e3 / repeats / sets, readings
+            yield name, float(start.elapsed_time(end)) * 1e3 / replays / sets, readings
 
 
 def _time_eagerly(contenders: dict[str, Call], sets: int, times: dict[str, Times]) -> None:
@@ -140,14 +142,14 @@ def _captured(call: Call, sets: int) -> _Captured:
     return made
 
 
-def _between_events(run: Callable[[], Any], repeats: int) -> float:
+def _between_events(run: Callable[[], Any], times: int) -> float:
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     start.record()
-    for _ in range(repeats):
+    for _ in range(times):
         run()
     end.record()
     end.synchronize()
-    return float(start.elapsed_time(end)) * 1e3 / repeats
+    return float(start.elapsed_time(end)) * 1e3 / times
 
 
 def clocks() -> dict[str, int | None]:

@@ -148,6 +148,8 @@ TILES = (
 
 
 HALF_TILES = (*matmul_half.TILES, matmul_half.Tile(256, 4, 4), matmul_half.Tile(256, 3, 8))
+FEW_ROWS = 128
+"""Or columns, of a product whose tiles are all small."""
 FEW_ELEMENTS = 1 << 20
 """Of a result whose depth is worth to be split."""
 
@@ -199,7 +201,8 @@ def half_product_cases() -> Iterator[Case]:
             yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, transposed=transposed, is_brief=True)
     yield Case(MATMUL_HALF, HALF[1], 4096, 4096, depth=4096)
     for rows, columns, depth in RAGGED_SIZES:
-        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, depth=depth, is_brief=True)
+        is_swept = min(rows, columns) <= FEW_ROWS
+        yield Case(MATMUL_HALF, BFLOAT16, rows, columns, is_swept, depth, is_brief=True)
 
 
 def tensor_product_cases() -> Iterator[Case]:
@@ -340,6 +343,8 @@ class Shape:
     title: str
     version: Version
     launch: Launch
+    partial_bytes: int = 0
+    """Room for the sums of blocks that share a depth, where another shape needs less."""
 
 
 def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
@@ -363,6 +368,8 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         return [Shape(_title_of_sparse(tile), version, matmul_sparse.tall(_always(tile))) for tile in tiles]
     if ladder.is_product and ladder not in (MATMUL, MATMUL_HALF):
         return []
+    if ladder is MATMUL_HALF and min(problem.rows, problem.columns) <= FEW_ROWS:
+        return [*_splits(ladder, problem), *_half_shapes(ladder, problem)]
     if ladder is MATMUL_HALF:
         rules = ((version, version.number - 5) for version in ladder.versions[5:7] if version.can_run(problem))
         found = [
@@ -375,17 +382,7 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
             for tile in HALF_TILES
             if tile.columns // matmul_half.BOX % blocks == 0
         ]
-        has_few = problem.rows * problem.columns <= FEW_ELEMENTS
-        splits = matmul_half.SPLITS if has_few and ladder.versions[7].can_run(problem) else ()
-        found += [
-            Shape(
-                f"128 x {split.columns}, {split.stages} stages, {split.blocks} blocks, split",
-                ladder.versions[7],
-                matmul_half.split(_always(split)),
-            )
-            for split in splits
-        ]
-        return found
+        return found + (_splits(ladder, problem) if problem.rows * problem.columns <= FEW_ELEMENTS else [])
     if ladder in FUSED:
         rule: Callable[[Any], Launch] = norm_softmax.spread
         few: tuple[int, ...] = (8, 16, 32)
@@ -409,6 +406,35 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
     if problem.element.size_bytes == 2:
         each = (16, 32, 64) if ladder.folder in ("softmax", "norm") else (8, 16, 32)
     return [_spread_shape(ladder, one, spread) for one in _spreads(problem, each)] + more
+
+
+def _splits(ladder: Ladder, problem: Problem) -> list[Shape]:
+    """Clusters that share the depth of a tile: version 8 of half-precision products."""
+    version = ladder.versions[7]
+    return [
+        Shape(
+            f"128 x {split.columns}, {split.stages} stages, {split.blocks} blocks, split",
+            version,
+            matmul_half.split(_always(split)),
+        )
+        for split in (matmul_half.SPLITS if version.can_run(problem) else ())
+    ]
+
+
+def _half_shapes(ladder: Ladder, problem: Problem) -> list[Shape]:
+    """Tiles of 64 and 128 rows, and blocks that share their depth: version 10 of half-precision products."""
+    version = ladder.versions[9]
+    shapes = matmul_half.shapes_for(problem, (1,)) if version.can_run(problem) else []
+    return [
+        Shape(
+            f"{one.rows} x {one.columns}, {one.parts} parts of the depth",
+            version,
+            matmul_half.shapes(_always(one)),
+            one.tiles(problem) * one.parts * one.rows * one.columns * 4 if one.parts > 1 else 0,
+        )
+        for one in shapes
+        if one.rows <= 128 and one.columns <= 128
+    ]
 
 
 def _rules(ladder: Ladder) -> tuple[Callable[[int], Launch], Callable[[Any], Launch]]:

@@ -19,11 +19,12 @@ from typing import Any
 
 import torch
 
+from benchmarks.gpu.effort import repeats
 from cuda_ops.library import records
 from cuda_ops.library.softmax.op import softmax
 
 COLUMNS = 4096
-ROUNDS = 11
+ROUNDS = repeats(11, 5)
 STREAMS = (1, 2, 3, 4, 8)
 DRAWN = (1, 3)
 """Numbers of streams whose timeline is recorded."""
