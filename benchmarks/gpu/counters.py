@@ -101,6 +101,10 @@ UNITS = {
 """ncu's units of time and of bytes, in ns and bytes."""
 
 
+NOTHING = ("", "n/a", "no data")
+"""What ncu writes for a counter that it has not: it can lose one of a short kernel's."""
+
+
 def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str, Any]:
     """A row of raw counters by the names in the file, with the main reasons for which warps wait."""
     found: dict[str, Any] = {"kernel": row["Kernel Name"].split("(")[0]}
@@ -117,7 +121,7 @@ def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str,
 def _number(text: str | float) -> float:
     if isinstance(text, float):
         return text
-    return float(text.replace(",", "")) if text not in ("", "n/a") else 0.0
+    return float(text.replace(",", "")) if text not in NOTHING else 0.0
 
 
 def main() -> None:

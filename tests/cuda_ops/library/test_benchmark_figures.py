@@ -22,7 +22,7 @@ NCU = [
     '"ID","Kernel Name","gpu__time_duration.sum","dram__bytes_read.sum","launch__registers_per_thread"',
     '"","","us","Mbyte","register/thread"',
     '"0","void softmax_block<float>(const T1 *)","102.4","1,134.2","40"',
-    '"1","add_tile(float)","7","0.5","16"',
+    '"1","add_tile(float)","7","no data","16"',
 ]
 
 
@@ -31,6 +31,7 @@ def test_counters_of_time_and_bytes_are_in_ns_and_bytes() -> None:
     assert first["gpu__time_duration.sum"] == pytest.approx(102400.0)
     assert first["dram__bytes_read.sum"] == pytest.approx(1134.2e6)
     assert named(first)["kernel"] == "void softmax_block<float>"
+    assert second["dram__bytes_read.sum"] == 0.0  # ncu counted none
     assert named(second) == {"kernel": "add_tile", "time_ns": 7000.0, "registers": 16.0, "cycles_waited_for": {}}
 
 
