@@ -294,6 +294,8 @@ SHAPES = (
 PARTS = (1, 2, 3, 4, 6, 8)
 PARTS_MAX, SHARING_BLOCKS = 4, 108
 """Most parts of a depth, and most blocks that share depths: with more, it takes longer to join the sums (H100)."""
+FEW_ROWS, FEW_ROWS_DEPTH = 16, 4096
+"""Rows, of which most of a box are none, and the depth from which on more blocks bring them faster (H200)."""
 COUNTERS = 126
 """Control words, one for each tile whose depth is shared."""
 LINES = 187
@@ -339,6 +341,9 @@ def shape_for(problem: Problem) -> Shape:
     if _is_shared(problem):
         found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
         return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
+    wide = Shape(64, 128, parts=PARTS_MAX)
+    if problem.rows <= FEW_ROWS and problem.depth >= FEW_ROWS_DEPTH and _can_share(wide, problem):
+        return wide
     small = Shape(64, 64)
     if small.tiles(problem) <= PROCESSORS and min(problem.rows, problem.columns) <= 2 * BOX:
         return small
