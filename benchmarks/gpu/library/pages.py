@@ -296,6 +296,7 @@ def filled(
     table = agreement.table(
         agreement.pairs(runs, [again["h200_second"], again["h200_third_sparse"]], ()),
         {
+            "gradients, a third H200": agreement.pairs(runs, [again["h200_third_backward"]], ()),
             "all, two H100s": agreement.pairs(list(on_h100.values()), [again["another_gpu"]], CHANGED),
             "all, one H100 twice": agreement.pairs(list(on_h100.values()), [again["same_gpu"]], ()),
         },
