@@ -72,8 +72,8 @@ def parts(pictures: str) -> tuple[Part, ...]:
         Part("convolutions", ".library.convolutions", "convolutions.json", 10.0, 8.0),
         Part("counters of chosen sizes", ".library.chosen_counters", "chosen_counters.json", 90.0, 30.0, "ncu", True),
         Part("equality", ".equality", "gpu_equality.json", 50.0, 15.0, "ultralytics", more=real),
-        Part("operator library", ".library", "", 560.0, 280.0, has_limit=True, more=("--all",)),
         Part("counters of the hot path", ".counters", "gpu_counters.json", 25.0, 20.0, "ncu"),
+        Part("operator library", ".library", "", 560.0, 280.0, has_limit=True, more=("--all",)),
         Part("counters of every version", ".library.counters", "ladder_counters.json", 150.0, 35.0, "ncu", True),
     )
 

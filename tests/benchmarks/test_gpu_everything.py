@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("torch", reason="torch is not installed")
 
-from benchmarks.gpu import effort, everything, placing
+from benchmarks.gpu import effort, everything, placing, sanitize
 from benchmarks.gpu.everything import EFFORT_MIN, Part
 
 
@@ -76,3 +76,42 @@ def test_fewer_than_no_minutes_are_refused(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "benchmarks.gpu.everything", "--minutes", "0", "--out", str(tmp_path)]
     answer = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (answer.returncode, answer.stderr.strip()) == (1, "bench-gpu: 0.0 minutes are too few")
+
+
+SANITIZED = "print('========= ERROR SUMMARY: 0 errors'); print('sanitize came to its end')"
+
+
+def test_a_sanitizer_that_finds_something_or_does_not_end_is_named(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    programs = {
+        "memcheck": SANITIZED,
+        "racecheck": f"{SANITIZED}; raise SystemExit(1)",
+        "initcheck": "print('========= ERROR SUMMARY: 0 errors')",
+    }
+    monkeypatch.setattr(sanitize.Share, "command", lambda self: [sys.executable, "-c", programs[self.tool]])
+    chosen = [
+        sanitize.Share("memcheck", 0, 1),
+        sanitize.Share("racecheck", 1, 2),
+        sanitize.Share("initcheck", 0, 1),
+    ]
+    found = sanitize.run(chosen, tmp_path)
+    assert found == ["racecheck, 2 of 2: status 1", "initcheck: it did not come to its end"]
+    assert "test-gpu: memcheck: ERROR SUMMARY: 0 errors" in capfd.readouterr().out
+
+
+def test_each_case_of_the_library_is_in_one_share() -> None:
+    cases = sanitize.cases_of(0, 1)
+    parts = [sanitize.cases_of(number, 4) for number in range(4)]
+    assert sorted(case.title() for part in parts for case in part) == sorted(case.title() for case in cases)
+    assert min(map(len, parts)) > 10
+
+
+def test_a_foreign_folder_of_the_environment_is_not_written_to(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUT", "/elsewhere")
+    root = Path(everything.__file__).parents[2]
+    for given, wanted in (((), "--out out/bench"), (("OUT=there",), "--out there/bench")):
+        answer = subprocess.run(
+            ["make", "-n", "bench-gpu", *given], cwd=root, capture_output=True, text=True, check=True
+        )
+        assert wanted in answer.stdout
