@@ -1,12 +1,22 @@
 """Runs each CUDA operator once at small odd sizes; `make test-gpu` runs it under compute-sanitizer.
 
+`python -m benchmarks.gpu.sanitize --tools` runs itself under memcheck, racecheck and initcheck, side by side. racecheck
+takes longest, so its cases are shared out over several programs. The exit status is 1 if a tool found something or a
+program failed; then its last lines are printed.
+
 With `--large` the size is 1280x720, for Nsight Compute. With `--library` only the operator library's versions run;
-with `--compile` they are compiled into the cache in many processes, and nothing runs.
+with `--compile` they are compiled into the cache in many processes, and nothing runs. With `--share 0/2` the first of
+two halves of the library's cases runs, and the operators of the hot path; with `--share 1/2` the second half.
 """
 
 from __future__ import annotations
 
 import argparse
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
 from unittest.mock import patch
 
 import numpy as np
@@ -42,23 +52,87 @@ from cuda_ops.max_pool.op import max_pools
 from cuda_ops.preprocess.op import preprocess
 from cuda_ops.triangulate.op import update_depths
 
+ENDED = "sanitize came to its end"
+"""In the last line that a run prints."""
+SHARES = {"memcheck": 1, "racecheck": 4, "initcheck": 1}
+"""compute-sanitizer's tools, with the number of programs that each one's cases are shared out over."""
+SHOWN_CHARACTERS = 4000
+SUMMARY = "SUMMARY"
+"""In the last line of a tool that came to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of the programs of a tool."""
+
+    tool: str
+    number: int
+    of: int
+
+    @property
+    def title(self) -> str:
+        return self.tool if self.of == 1 else f"{self.tool}, {self.number + 1} of {self.of}"
+
+    def command(self) -> list[str]:
+        options = ["--tool", self.tool, "--report-api-errors", "no", "--error-exitcode", "1"]
+        own = [sys.executable, "-m", "benchmarks.gpu.sanitize", "--share", f"{self.number}/{self.of}"]
+        return ["compute-sanitizer", *options, *own]
+
+
+def shares() -> list[Share]:
+    """All programs."""
+    return [Share(tool, number, count) for tool, count in SHARES.items() for number in range(count)]
+
+
+def why_not(status: int, text: str) -> str:
+    """Why a program's answer is no proof that nothing is wrong; empty if it is one."""
+    if status:
+        return f"status {status}"
+    return "" if SUMMARY in text and ENDED in text else "it did not come to its end"
+
+
+def run(chosen: list[Share], folder: Path) -> list[str]:
+    """Run the programs at once; one line for each that found something or failed."""
+    paths = [folder / f"{share.tool}_{share.number}.txt" for share in chosen]
+    programs = []
+    for share, path in zip(chosen, paths, strict=True):
+        with path.open("w") as file:
+            programs.append(subprocess.Popen(share.command(), stdout=file, stderr=subprocess.STDOUT))
+    found = []
+    for share, path, program in zip(chosen, paths, programs, strict=True):
+        status, text = program.wait(), path.read_text(errors="replace")
+        summaries = [line for line in text.splitlines() if SUMMARY in line]
+        print(f"test-gpu: {share.title}: {summaries[-1].strip('= ') if summaries else 'no summary'}", flush=True)
+        if reason := why_not(status, text):
+            print(text[-SHOWN_CHARACTERS:], flush=True)
+            found.append(f"{share.title}: {reason}")
+    return found
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.gpu.sanitize", description=__doc__)
     parser.add_argument("--large", action="store_true", help="at 1280x720")
     parser.add_argument("--library", action="store_true", help="only the versions of the operator library")
     parser.add_argument("--compile", action="store_true", help="compile the library's versions, and run nothing")
+    parser.add_argument("--tools", action="store_true", help="under all tools of compute-sanitizer")
+    parser.add_argument("--share", default="0/1", help="which of how many shares of the library's cases")
     arguments = parser.parse_args()
+    if arguments.tools:
+        run_tools()
+        return
+    number, of = (int(text) for text in arguments.share.split("/"))
     if arguments.compile:
         with pool_of(compilers()) as pool:
             compile_all(library_cases(), pool, has_shapes=False)
         return
     is_large = arguments.large
     torch.manual_seed(0)
-    climb_ladders()
-    if arguments.library:
+    climb_ladders(cases_of(number, of))
+    if number == 0:
+        multiply_as_they_lie()
+    if arguments.library or number > 0:
         torch.cuda.synchronize()
-        print("all versions of the library ran")
+        print(f"the library's versions ran: {ENDED}")
         return
     size, anchors = ((720, 1280), 8400) if is_large else ((97, 211), 333)
     grey = torch.randint(0, 256, size, dtype=torch.uint8, device="cuda")
@@ -100,17 +174,27 @@ def main() -> None:
     update_depths(pairs, pairs, pairs, torch.eye(3), torch.tensor([1.0, 0.0, 0.1]), 0.1)
     FrameGraph(lambda x: [x + 1, x[1:]], [np.zeros(333, np.float32)], "cuda").run()
     torch.cuda.synchronize()
-    print("all operators ran")
+    print(f"all operators ran: {ENDED}")
 
 
-def climb_ladders() -> None:
+def run_tools() -> None:
+    """Run everything under each tool, and end with a line for each that found something."""
+    subprocess.run([sys.executable, "-m", "benchmarks.gpu.sanitize", "--compile"], check=True)
+    with tempfile.TemporaryDirectory() as folder:
+        found = run(shares(), Path(folder))
+    for line in found:
+        print(f"test-gpu: {line}", flush=True)
+    if found:
+        sys.exit(1)
+
+
+def climb_ladders(chosen: list[Case]) -> None:
     """Run every version of the operator library, with packs of 16 bytes and with single elements."""
-    for case in library_cases():
+    for case in chosen:
         inputs = inputs_for(case, 0)
         for version in case.ladder.versions:
             if version.can_run(problem_of(case)):
                 OPERATORS[case.ladder.name](*inputs, version=version.number)
-    multiply_as_they_lie()
 
 
 def multiply_as_they_lie() -> None:
@@ -131,6 +215,11 @@ def library_cases() -> list[Case]:
         for columns in (1003, 1024, 20000)
         if element in ladder.elements
     ]
+
+
+def cases_of(number: int, shares: int) -> list[Case]:
+    """One of several shares of these problems, of about the same size."""
+    return library_cases()[number::shares]
 
 
 def rows_of(ladder: Ladder) -> int:

@@ -359,7 +359,7 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
     if ladder is MATMUL:
         return [
             Shape(f"{_title_of(tile)}, {version.name}", version, matmul.warps(version.name, _always(tile)))
-            for version in ladder.versions[7:]
+            for version in ladder.versions[7:8]
             for tile in TILES
         ]
     if ladder is MATMUL_SPARSE:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,10 +13,12 @@ pytest.importorskip("torch", reason="torch is not installed")
 from benchmarks.gpu.counters import in_base_units, named
 from benchmarks.gpu.library import agreement, chosen_page, counters, goals, pages
 from benchmarks.gpu.library.__main__ import is_measured, small_case
-from benchmarks.gpu.library.shapes import cases, half_product_cases
+from benchmarks.gpu.library.shapes import Shape, cases, half_product_cases, problem_of, product_cases, shapes_of
 from benchmarks.gpu.library.streams import spans
 from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
+from cuda_ops.library.ladder import Version
+from cuda_ops.library.recorder import record
 from cuda_ops.library.roofline import rows_of
 
 NCU = [
@@ -243,6 +246,20 @@ def test_kernels_are_compiled_only_for_the_cases_that_a_part_runs() -> None:
     beside_liger = {case.ladder.name for case in cases() if is_measured(case, ["liger"])}
     assert beside_liger == {"softmax", "layer_norm", "rms_norm"}
     assert all(is_measured(case, ["forward"]) for case in half_product_cases())
+
+
+def test_a_swept_tile_gives_its_kernel_as_many_arguments_as_the_version(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Version 9 of float32 products takes two more than those that swept tiles give."""
+    monkeypatch.setattr("cuda_ops.library.run.architecture", lambda device: 90)
+    case = next(product_cases())
+    problem = problem_of(case)
+    for shape in shapes_of(case.ladder, problem):
+        own, tried = (record(case.ladder, version, problem) for version in (shape.version, with_launch(shape)))
+        assert [one.kernel.count(",") for one in tried] == [one.kernel.count(",") for one in own]
+
+
+def with_launch(shape: Shape) -> Version:
+    return replace(shape.version, launch=shape.launch)
 
 
 def test_a_counted_launch_is_held_against_what_its_size_needs() -> None:
