@@ -88,7 +88,7 @@ def in_base_units(table: Sequence[str]) -> list[dict[str, Any]]:
     """The lines of ncu's raw page, whose first row holds the units, as one row per launch."""
     units, *launches = csv.DictReader(io.StringIO("\n".join(table)))
     return [
-        {name: _number(text) * UNITS[units[name]] if units[name] in UNITS else text for name, text in launch.items()}
+        {name: number_of(text) * UNITS[units[name]] if units[name] in UNITS else text for name, text in launch.items()}
         for launch in launches
     ]
 
@@ -108,9 +108,9 @@ NOTHING = ("", "n/a", "no data")
 def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str, Any]:
     """A row of raw counters by the names in the file, with the main reasons for which warps wait."""
     found: dict[str, Any] = {"kernel": row["Kernel Name"].split("(")[0]}
-    found.update({name: _number(row[counter]) for name, counter in counters.items() if counter in row})
+    found.update({name: number_of(row[counter]) for name, counter in counters.items() if counter in row})
     waits = {
-        name.removeprefix(STALLED).removesuffix("_per_issue_active.ratio"): _number(value)
+        name.removeprefix(STALLED).removesuffix("_per_issue_active.ratio"): number_of(value)
         for name, value in row.items()
         if name.startswith(STALLED) and name.endswith("_per_issue_active.ratio")
     }
@@ -118,7 +118,8 @@ def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str,
     return found
 
 
-def _number(text: str | float) -> float:
+def number_of(text: str | float) -> float:
+    """A counter as ncu writes it; zero if it has none."""
     if isinstance(text, float):
         return text
     return float(text.replace(",", "")) if text not in NOTHING else 0.0

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from benchmarks.gpu.counters import COUNTERS, counted, named
+from benchmarks.gpu.counters import COUNTERS, counted, named, number_of
 from benchmarks.gpu.library.compiling import compiled_peer
 from benchmarks.gpu.library.counters import MORE
 from benchmarks.gpu.library.shapes import Case, inputs_for, problem_of
@@ -187,8 +187,16 @@ def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # ncu would wait for the processes that compile
     begun = time.perf_counter()
     planned: list[Planned] = []
+    left_out: list[str] = []
+
+    def write() -> None:
+        done = [(one.named, one.kernels) for one in planned]
+        plan.write_text(json.dumps({"calls": done, "left_out": left_out}))
+
     for one, call in calls(operators):
         if time.perf_counter() - begun > seconds:
+            left_out.append(f"{one.named}, and what comes after it")
+            write()
             break
         try:
             for _ in range(2):
@@ -203,22 +211,24 @@ def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
         torch.cuda.cudart().cudaProfilerStop()
         torch.cuda.empty_cache()  # ncu saves what the process holds before it repeats a launch
         planned.append(one)
-        plan.write_text(json.dumps([(done.named, done.kernels) for done in planned]))
+        write()
 
 
-def count_all(seconds: float, sections: Sequence[str], operators: str) -> list[dict[str, Any]]:
-    """One row per launch."""
+def count_all(seconds: float, sections: Sequence[str], operators: str) -> dict[str, Any]:
+    """One row per launch, and what was left out because the time was over."""
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
         own = [sys.executable, "-m", "benchmarks.gpu.library.chosen_counters", "--plan", str(plan)]
         raw = counted([*own, "--seconds", str(seconds), "--operators", operators], METRICS, sections)
-        planned = [Planned(row, tuple(kernels)) for row, kernels in json.loads(plan.read_text())]
+        written = json.loads(plan.read_text())
+        planned = [Planned(row, tuple(kernels)) for row, kernels in written["calls"]]
     try:
         found = assigned(planned, raw)
     except RuntimeError as error:  # what was counted is worth keeping
         print(error, flush=True)
         found = [(Planned({"contender": "not assigned"}), row) for row in raw]
-    return with_all_names([one.named | named(row, COUNTERS | MORE) | tensor_counters(row) for one, row in found])
+    rows = with_all_names([one.named | named(row, COUNTERS | MORE) | tensor_counters(row) for one, row in found])
+    return {"rows": rows} | ({"left_out": written["left_out"]} if written["left_out"] else {})
 
 
 def tensor_counters(row: dict[str, Any]) -> dict[str, Any]:
@@ -226,9 +236,11 @@ def tensor_counters(row: dict[str, Any]) -> dict[str, Any]:
 
     ncu counts an operation by its instruction and once more by its types. The greatest of these sums is taken.
     """
-    sums = [float(value.replace(",", "")) for name, value in row.items() if OPERATIONS.fullmatch(name)]
-    busy = row.get(TENSOR_BUSY) or "0"
-    return {"tensor_percent_of_peak": float(busy), "tensor_operations": int(max(sums, default=0.0))}
+    sums = [number_of(value) for name, value in row.items() if OPERATIONS.fullmatch(name)]
+    return {
+        "tensor_percent_of_peak": number_of(row.get(TENSOR_BUSY, "")),
+        "tensor_operations": int(max(sums, default=0.0)),
+    }
 
 
 def with_all_names(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -250,14 +262,14 @@ def main() -> None:
         run_all(arguments.plan, arguments.seconds, [name for name in arguments.operators.split(",") if name])
         return
     try:
-        rows = count_all(arguments.seconds, (*SECTIONS, TENSOR), arguments.operators)
+        counts = count_all(arguments.seconds, (*SECTIONS, TENSOR), arguments.operators)
     except SystemExit as error:
         print(f"without {TENSOR}: {error}", flush=True)
-        rows = count_all(arguments.seconds, SECTIONS, arguments.operators)
-    figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__, "rows": rows}
+        counts = count_all(arguments.seconds, SECTIONS, arguments.operators)
+    figures = {"gpu": torch.cuda.get_device_name(), "torch": torch.__version__} | counts
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(records.text(figures))
-    print(f"{len(rows)} launches; {arguments.out}")
+    print(f"{len(counts['rows'])} launches; {arguments.out}")
 
 
 if __name__ == "__main__":

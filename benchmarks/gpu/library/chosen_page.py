@@ -64,7 +64,7 @@ def _kernel(row: dict[str, Any]) -> str:
 
 def fewest_operations(row: dict[str, Any]) -> int:
     """What a product or a convolution has to compute, by its sizes."""
-    work: int = row["operations"] or 2 * row["rows"] * row["columns"] * row["depth"]
+    work: int = row.get("operations") or 2 * row["rows"] * row["columns"] * row["depth"]
     return work
 
 
@@ -73,5 +73,5 @@ def size(row: dict[str, Any]) -> str:
     if row["operator"] == CONVOLVE.name:
         pictures = " x ".join(str(row[name]) for name in ("pictures", "height", "width"))
         return f"{row['taps']} x {row['taps']}, {pictures}, {row['channels']} to {row['columns']}"
-    numbers = " x ".join(str(row[name]) for name in ("rows", "columns", "depth") if row[name] is not None)
-    return f"{numbers}, {row['transposed']} transposed" if row["transposed"] else numbers
+    numbers = " x ".join(str(row[name]) for name in ("rows", "columns", "depth") if row.get(name) is not None)
+    return f"{numbers}, {row['transposed']} transposed" if row.get("transposed") else numbers
