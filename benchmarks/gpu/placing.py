@@ -32,7 +32,7 @@ PLACES = {
     "ladders_liger.json": pages.H200 / "liger.json",
     "ladders_quack.json": pages.H200 / "quack.json",
     "convolutions.json": pages.PAGES / "convolutions.json",
-    "streams.json": pages.PAGES / "streams.json",
+    "streams.json": pages.PAGES / "streams_h200.json",
     "ladder_counters.json": pages.PAGES / "counters_h200.json",
     "chosen_counters.json": pages.PAGES / "chosen_counters.json",
     "gpu.json": CUDA / "h200_quiet.json",

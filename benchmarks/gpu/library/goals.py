@@ -88,6 +88,8 @@ PRODUCT_GOALS = {
 cuBLAS runs without TF32 but for `matmul_tf32`, and 8-bit floats with fast accumulation. The goals of `matmul_int8` are
 1,100 TOP/s, as a multiple of cuBLAS's rates on an H200.
 """
+LIBRARIES = {"liger": "Liger", "quack": "QuACK"}
+"""Libraries of other makers, as they are called in records and on pages."""
 FUSED_GOAL = 1.9
 """LayerNorm and softmax in one, as a multiple of the speed of the two by torch.compile."""
 
@@ -237,7 +239,7 @@ def rates_of(figures: Figures) -> tuple[dict[Key, float], dict[Key, float]]:
         key = row["operator"], row["element"], row["columns"]
         if row["tb_per_s"] is None:
             continue
-        if row["contender"] in ("torch", "torch.compile", "liger"):
+        if row["contender"] in ("torch", "torch.compile", *LIBRARIES):
             peers[key] = max(row["tb_per_s"], peers.get(key, 0.0))
         elif row["contender"] == default_version(row):
             ours.setdefault(key, row["tb_per_s"])
@@ -248,8 +250,8 @@ def _span(texts: list[str]) -> str:
     return texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}"
 
 
-def liger_table(found: Sequence[Figures]) -> str:
-    """Our version beside Liger's operator, of which a record has the part "liger": one line for each size."""
+def library_table(found: Sequence[Figures], library: str) -> str:
+    """Our version beside the operator of "liger" or "quack", the name of a record's part: one line for each size."""
     times: dict[tuple[str, str, int, int], dict[str, float]] = {}
     versions: dict[tuple[str, str, int, int], str] = {}
     for row in found:
@@ -261,12 +263,14 @@ def liger_table(found: Sequence[Figures]) -> str:
     lines = [
         [
             *(operator, element, _named((count, columns)), versions.get((operator, element, count, columns), "")),
-            *(f"{one[name]:.0f}" if name in one else "" for name in ("ours", "liger", "torch")),
-            f"{one['liger'] / one['ours']:.2f}" if {"liger", "ours"} <= one.keys() else "",
+            *(f"{one[name]:.0f}" if name in one else "" for name in ("ours", library, "torch")),
+            f"{one[library] / one['ours']:.2f}" if {library, "ours"} <= one.keys() else "",
         ]
         for (operator, element, count, columns), one in times.items()
     ]
-    return rows(["operator", "type", "size", "version", "ours, us", "Liger, us", "torch, us", "Liger / ours"], lines)
+    title = LIBRARIES[library]
+    times_of = ["ours, us", f"{title}, us", "torch, us", f"{title} / ours"]
+    return rows(["operator", "type", "size", "version", *times_of], lines)
 
 
 def cpu_table(figures: Figures) -> str:

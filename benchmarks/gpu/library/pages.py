@@ -12,11 +12,12 @@ from typing import Any
 
 from benchmarks.gpu.library import agreement, chosen_page, convolutions_page, machine_code, report, streams_page
 from benchmarks.gpu.library.goals import (
+    LIBRARIES,
     cpu_table,
     default_version,
     fused_table,
     goals_table,
-    liger_table,
+    library_table,
     products_table,
     ragged_sentence,
 )
@@ -39,12 +40,10 @@ PRODUCTS = RUNS / "products"
 """What `python -m benchmarks.gpu.library --products` and the like wrote on H100s."""
 H200 = RUNS / "h200"
 """What all of them wrote on H200s, the GPU that the goals are for: by these files goals are judged."""
-LIGER_FILE = H200 / "liger.json"
-"""What `python -m benchmarks.gpu.library --parts liger` wrote."""
 AGAIN = PAGES / "again"
 """Times of the operators in other runs (`agreement`), on the same GPU or on another one of its kind."""
-STREAMS_FILE = PAGES / "streams.json"
-"""What `python -m benchmarks.gpu.library.streams` wrote."""
+STREAMS = {"streams": "streams.json", "streams on an H200": "streams_h200.json"}
+"""What `python -m benchmarks.gpu.library.streams` wrote on an H100 and on an H200, by the name of the table."""
 CONVOLUTIONS_FILE = PAGES / "convolutions.json"
 """What `python -m benchmarks.gpu.library.convolutions` wrote."""
 MACHINE_CODE_FILE = PAGES / "machine_code.json"
@@ -53,9 +52,8 @@ LAYERS_FILE = PAGES.parent / "cuda" / "h200_convolutions.json"
 """What `python -m benchmarks.gpu.convolutions` wrote: the convolutions of both detectors."""
 BENCH_FILE = PAGES.parent / "cuda" / "h200.json"
 """What `python -m benchmarks.gpu` wrote on the same kind of GPU."""
-LIGER = "liger"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
-ROOFLINE, STREAMS, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "streams", "products", "ragged", "convolutions"
+ROOFLINE, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "products", "ragged", "convolutions"
 MACHINE_CODE, LAYERS, CHOSEN = "machine code", "layers", "chosen counters"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
@@ -297,6 +295,7 @@ def filled(
         agreement.pairs(runs, [again["h200_second"], again["h200_third_sparse"]], ()),
         {
             "gradients, a third H200": agreement.pairs(runs, [again["h200_third_backward"]], ()),
+            "all, a fourth H200": agreement.pairs(runs, [again["h200_fourth"]], ()),
             "all, two H100s": agreement.pairs(list(on_h100.values()), [again["another_gpu"]], CHANGED),
             "all, one H100 twice": agreement.pairs(list(on_h100.values()), [again["same_gpu"]], ()),
         },
@@ -312,16 +311,16 @@ def newest(runs: Mapping[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 
 def together(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """The figures of one GPU's files as one; what was timed beside Liger is among those beside torch.compile."""
+    """The figures of one GPU's files as one; what was timed beside other libraries is among `compiled`."""
     found = {part: [row for run in runs for row in run.get(part, [])] for part in PARTS}
     return {
         "rows": [row for run in runs for row in rows_of(run)],
-        "compiled": [*found["compiled"], *found["liger"]],
+        "compiled": [row for part in ("compiled", *LIBRARIES) for row in found[part]],
         **{part: found[part] for part in ("cpu_time", "cub")},
     }
 
 
-PARTS = ("compiled", "liger", "cpu_time", "cub")
+PARTS = ("compiled", *LIBRARIES, "cpu_time", "cub")
 CHANGED = ("layer_norm_softmax",)
 """Operators whose kernels changed between the newest run on an H100 and the one on another H100."""
 
@@ -341,10 +340,10 @@ def roofline(
     }
 
 
-def streams(page: str, figures: dict[str, Any]) -> tuple[str, str]:
-    """The page of the streams with its table, and its picture."""
+def streams(page: str, figures: dict[str, Any], name: str = "streams") -> tuple[str, str]:
+    """The page of the streams with the table of that name, and its picture."""
     table = f"{streams_page.steps_sentence(figures)}\n\n{streams_page.times_table(figures)}"
-    return placed(page, STREAMS, table), streams_page.picture(figures)
+    return placed(page, name, table), streams_page.picture(figures)
 
 
 def read_counters() -> dict[str, dict[str, Any]]:
@@ -374,7 +373,9 @@ def made() -> dict[str, str]:
     everywhere = on_h200 | runs | later | products
     found = {f"{ladder.name}.md": page(ladder, everywhere, counters, codes[ladder.name]) for ladder in LADDERS}
     found["README.md"] = filled((PAGES / "README.md").read_text(), on_h200, newest(runs), read_again())
-    found["README.md"] = placed(found["README.md"], LIGER, liger_table(records.read(LIGER_FILE)["liger"]))
+    for library in LIBRARIES:
+        table = library_table(on_h200[f"{H200.name}/{library}.json"][library], library)
+        found["README.md"] = placed(found["README.md"], library, table)
     chosen = records.read(CHOSEN_FILE)["rows"]
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
     measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
@@ -386,8 +387,10 @@ def made() -> dict[str, str]:
     page_of_convolve = placed(page_of_convolve, CHOSEN, chosen_page.table(chosen, is_of_convolutions=True))
     code = machine_code.section(CONVOLVE, codes[CONVOLVE.name])
     found["convolve.md"] = placed(page_of_convolve, MACHINE_CODE, code)
-    page_of_streams = (PAGES / "streams.md").read_text()
-    found["streams.md"], found["streams.svg"] = streams(page_of_streams, records.read(STREAMS_FILE))
+    found["streams.md"] = (PAGES / "streams.md").read_text()
+    for name, file in STREAMS.items():
+        picture_of = f"{Path(file).stem}.svg"
+        found["streams.md"], found[picture_of] = streams(found["streams.md"], records.read(PAGES / file), name)
     return found
 
 

@@ -39,20 +39,18 @@ have every size; [roofline](operators/roofline.md) has the picture.
 """
 GOALS_TEXT = """
 The goals are rates on one H200, and so are the records: of one GPU of a host with nothing else to do, but for
-`half_on_end.json`, of another H200 whose host was busy. Nearly all of it was timed again on a third one:
-[do two runs agree?](operators/README.md#do-two-runs-agree) Products are held against cuBLAS in the same run, or against
-the rate itself. A goal is met if each of its cases meets it, in every record named beside it. All rates are of the
-version that runs by default today. Another H200 has judged these defaults since, in timings repeated five times
-([output](operators/again/h200_third_run.txt)): of 194 cases that memory bounds, 187 have a default that is at most 3 %
-slower than the fastest version.
+`half_on_end.json`, of another H200 whose host was busy, and `quack.json`, of another one. Nearly all of it was timed
+again on a third one: [do two runs agree?](operators/README.md#do-two-runs-agree) Products are held against cuBLAS in
+the same run, or against the rate itself. A goal is met if each of its cases meets it, in every record named beside it.
+All rates are of the version that runs by default today. Another H200 has judged these defaults since, in timings
+repeated five times ([output](operators/again/h200_third_run.txt)): of 194 cases that memory bounds, 187 have a default
+that is at most 3 % slower than the fastest version.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
-[convolutions](operators/convolve.md), [Liger](operators/README.md#beside-liger), and CUB for a sum of 2^30 float32
-({cub}). Not run:
+[convolutions](operators/convolve.md), [Liger](operators/README.md#beside-liger),
+[QuACK](operators/README.md#beside-quack), and CUB for a sum of 2^30 float32 ({cub}). Not run:
 
-- QuACK (0.6.5): it was brought to a machine with an H200, with the compiler that it needs (`nvidia-cutlass-dsl`, 92 MB)
-  in three parts, but the time there was over before its turn. Where it is installed, `make bench-gpu` times it.
 - CV-CUDA and NPP, peers of the [operators for pictures](cuda.md#measured): their packages (128 and 154 MB) could not
   be brought there either.
 - CUTLASS's kernels for 2:4 sparse products, in torch: they refuse an H100 ([record](operators/sparse.json)).
@@ -120,7 +118,7 @@ def machines_table(runs: Mapping[str, Figures]) -> str:
     for name, run in runs.items():
         machine = run["machine"]
         versions = [str(machine.get(key) or "") for key in ("driver", "python", "torch", "nvidia-cuda-nvrtc")]
-        count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained", "liger"))
+        count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained", "liger", "quack"))
         copy, took_s = run["copy"]["tb_per_s"], run.get("took_s", "")
         lines.append(
             [f"[{name}](operators/runs/{name})", machine["gpu"], *versions, str(count), f"{copy:.2f}", str(took_s)]

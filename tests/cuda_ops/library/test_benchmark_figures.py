@@ -236,7 +236,9 @@ def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> No
 def test_ligers_times_stand_beside_those_of_the_version_that_ran() -> None:
     size = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
     times = {"v4": 180.0, "torch": 200.0, "liger": 270.0}
-    table = goals.liger_table([size | {"contender": name, "median_us": time} for name, time in times.items()])
+    table = goals.library_table(
+        [size | {"contender": name, "median_us": time} for name, time in times.items()], "liger"
+    )
     assert table.splitlines()[-1] == "| softmax | float32 | 16384 x 4096 | v4 | 180 | 270 | 200 | 1.50 |"
 
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from benchmarks.gpu.library import report
+from benchmarks.gpu.library import agreement, report
 from benchmarks.gpu.library.goals import default_version
-from benchmarks.gpu.library.pages import AGAIN, H200, LATER, PRODUCTS, newest, read_below, read_runs
+from benchmarks.gpu.library.pages import AGAIN, H200, LATER, PAGES, PRODUCTS, newest, read_below, read_runs
 from benchmarks.gpu.library.shapes import shapes_of
+from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
 from cuda_ops.library.ladder import ALL_ELEMENTS, PACK_BYTES, Problem
 from cuda_ops.library.recorder import record
@@ -139,6 +140,26 @@ def test_another_gpu_has_judged_the_defaults() -> None:
         slower.setdefault((operator, element, rows, columns), rate < 0.97 * max(rates.values()))
     assert (len(slower), sum(slower.values())) == (194, 7)
     assert "of 194 cases that memory bounds, 187" in " ".join(report.GOALS_TEXT.split())
+
+
+def test_shapes_tried_on_an_h200() -> None:
+    """docs/operators/README.md counts the cases whose default is at most 3 % slower than the fastest shape."""
+    tried = records.read(PAGES / "shapes_h200.json")
+    timed: dict[Case, float] = {}
+    for row in agreement.opened(records.read(AGAIN / "h200_fourth.json"))["rows"]:
+        if row["contender"] == default_version(row | {"transposed": ""}):
+            timed.setdefault((row["operator"], row["element"], row["rows"], row["columns"]), row["median_us"])
+    products = {ladder.name for ladder in LADDERS if ladder.is_product}
+    fastest: dict[Case, float] = {}
+    for row in tried["rows"]:
+        case = row["operator"], row["element"], row["rows"], row["columns"]
+        if row["operator"] in products or row["median_us"] is None:
+            continue
+        fastest[case] = min(row["median_us"], fastest.get(case, row["median_us"]))
+        if version_with_shape(row) == default_version(row | {"depth": 0, "transposed": ""}):
+            timed[case] = row["median_us"]  # beside the other shapes
+    assert (len(fastest), sum(timed[case] <= 1.03 * time for case, time in fastest.items())) == (146, 131)
+    assert "In 131 of 146 cases that memory bounds" in " ".join((PAGES / "README.md").read_text().split())
 
 
 LINE = re.compile(r"^ *[\d.]+ (\w+) (float32|bfloat16) (\d+) x (\d+): TB/s (.+)$", re.MULTILINE)
