@@ -102,7 +102,7 @@ def test_columns_keep_their_order_and_tell_what_was_not_driven(tmp_path: Path) -
 
 
 def test_a_run_without_a_type_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="town_drive is no route"):
+    with pytest.raises(ValueError, match="town_drive is not a route with one scenario"):
         read_rows({"idle": [write_suite(tmp_path / "idle", drive("town_drive", 1.0, None))]})
 
 
