@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import pytest
+
 from benchmarks.gpu.library import all_goals, goals, pages, report
 from cuda_ops.library.roofline import points_of, roof_of
 
@@ -111,13 +113,14 @@ def test_what_runs_on_end_is_judged_by_every_record() -> None:
     assert lines_of(nothing)["bfloat16 for 2 s on end"][5] == "not measured"
 
 
-def test_a_goal_is_judged_by_the_rate_and_beside_liger() -> None:
+@pytest.mark.parametrize("library", goals.LIBRARIES)
+def test_a_goal_is_judged_by_the_rate_and_beside_other_libraries(library: str) -> None:
     """The goal of rows of 1k: 3.9 TB/s, and no peer faster."""
     runs, name = all_runs(), "softmax, layer_norm, rms_norm: rows of 1k"
 
-    def with_rates(ours: float, liger: float) -> list[str]:
-        rates = {"liger": liger, "torch": 0.1, "torch.compile": 0.1}
-        parts = ("rows", "compiled", "liger")
+    def with_rates(ours: float, theirs: float) -> list[str]:
+        rates = dict.fromkeys(("torch", "torch.compile", *goals.LIBRARIES), 0.1) | {library: theirs}
+        parts = ("rows", "compiled", *goals.LIBRARIES)
         changed = {
             file: run
             | {
