@@ -130,6 +130,8 @@ class PathFinder:
             found = Candidates(onward=taken or self._kept(old, step))
         elif abs(step.start_offset_m) > IN_LANE_M + COLUMN_M:
             found = self._last_resorts(step, old)
+        elif step.surroundings.joining:  # the route itself leads into those beside its lane change
+            found = Candidates(beside=self._try(lambda: self._stay_beside(step, old), step))
         else:
             found = Candidates()
         return self._or_swing(found, step)

@@ -31,9 +31,10 @@ class RowOfCars:
     speed_mps: float
     gap_m: float
     first_m: float
+    count: int = 14
 
     def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
-        places_m = self.first_m - self.gap_m * np.arange(14) + self.speed_mps * time_s
+        places_m = self.first_m - self.gap_m * np.arange(self.count) + self.speed_mps * time_s
         seen = [(number, float(x_m)) for number, x_m in enumerate(places_m) if -60.0 < x_m < LENGTH_M]
         return tuple(vehicle(100 + number, x_m, LANE_M, 0.0, self.speed_mps) for number, x_m in seen)
 
@@ -45,6 +46,18 @@ def test_it_does_not_change_lanes_before_cars_that_would_have_to_brake(cars: Row
     planner.navigate(Pose2D(0, 2.0 * LANE_M, 0), Pose2D(LENGTH_M - 30.0, 0, 0))
     log = drive(planner, 20.0, 9.0, objects=cars)
     assert clearance_m(log, cars) > 0.5
+
+
+def test_it_stays_in_its_lane_beside_a_queue_without_gaps() -> None:
+    """The route changes lanes, and no path was found: the ego followed the route into the car beside it (Town10HD)."""
+    length_m = 70.0
+    right, left = beside(straight(key(0), 0, 0, 0, length_m), straight(key(0, -2), 0, LANE_M, 0, length_m))
+    planner = ScenePlanner(join([right, left]))
+    planner.navigate(Pose2D(0, 0, 0), Pose2D(length_m - 10.0, LANE_M, 0))
+    queue = RowOfCars(4.0, 8.0, 60.0, count=40)
+    log = drive(planner, 30.0, 2.5, objects=queue)
+    assert clearance_m(log, queue) > 0.5
+    assert log.column(3)[-1] < 0.1
 
 
 def test_the_lanes_move_to_the_left_of_a_route_that_leads_to_the_right() -> None:
