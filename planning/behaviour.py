@@ -88,8 +88,9 @@ class Situation:
       there will be one in some seconds.
     * `onward`: the path past what blocks the lane. With `is_held`, it is the one of the step before, for a moment in
       which the search finds none.
-    * `last_resort`: for an ego out of its lane without a path onward, the path that is left. With `returns`, it leads
-      back into the lane. With `is_lost`, there has been no path onward for several steps.
+    * `last_resort`: for an ego without a path onward that is out of its lane, or would leave it where the route changes
+      lanes, the path that is left. With `returns`, it leads back into the lane. With `is_lost`, there has been no path
+      onward for several steps.
 
     Of the speed:
 
@@ -222,10 +223,15 @@ def _drive_past(now: Behaviour, situation: Situation) -> Decision | None:
 
 
 def _end_pass(_: Behaviour, situation: Situation) -> Decision | None:
-    """Give up a pass that has no path onward: return to the lane, or else stay beside it until the ego can."""
+    """Give up a pass that has no path onward: return to the lane, or else stay beside it until the ego can.
+
+    An ego that is still in its lane, where the route changes lanes, stays in it.
+    """
     last, obstacles = situation.last_resort, _obstacles(situation)
     if situation.onward is not None or last is None:
         return None
+    if situation.joins_beside and not situation.is_out_of_lane:
+        return Decision(Behaviour.MERGE, (*obstacles, Cause(CauseKind.NO_GAP)))
     if situation.returns:
         return Decision(Behaviour.FOLLOW_LANE, (*obstacles, Cause(CauseKind.ONCOMING_LANE_IS_CLOSED)))
     behaviour, _cause = _PASSES.get(last.leads, _PASSES[Manoeuvre.PASS_IN_LANE])

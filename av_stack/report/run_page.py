@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -188,23 +188,27 @@ def _pair(first: float | None, second: float | None, unit: str) -> str:
 
 
 def _constraint_box(constraints: Mapping[str, Mapping[str, float]]) -> str:
-    lines = "".join(
-        f'<tr><th>{text(kind)}</th><td class="num">{spent["time_s"]:.1f} s</td>'
-        f'<td class="num">{spent["standing_s"]:.1f} s</td><td class="num">{spent["lost_m"]:.0f} m</td></tr>'
-        for kind, spent in constraints.items()
-    )
-    head = '<tr><th></th><th class="num">time</th><th class="num">standing</th><th class="num">lost</th></tr>'
-    return f"<h2>What limited the speed</h2><table>{head}{lines}</table>"
+    return _times_box("What limited the speed", constraints, "lost", lambda spent: f"{spent['lost_m']:.0f} m")
 
 
 def _behaviour_box(behaviours: Mapping[str, Mapping[str, float]]) -> str:
+    return _times_box("What the ego did", behaviours, "times", lambda spent: f"{spent['times']}")
+
+
+def _times_box(
+    title: str,
+    rows_by_name: Mapping[str, Mapping[str, float]],
+    last_head: str,
+    last_cell: Callable[[Mapping[str, float]], str],
+) -> str:
+    """A table of the time, and the time at a stand, that each row took; the last column is one of its own."""
     lines = "".join(
-        f'<tr><th>{text(behaviour)}</th><td class="num">{spent["time_s"]:.1f} s</td>'
-        f'<td class="num">{spent["standing_s"]:.1f} s</td><td class="num">{spent["times"]}</td></tr>'
-        for behaviour, spent in behaviours.items()
+        f'<tr><th>{text(name)}</th><td class="num">{spent["time_s"]:.1f} s</td>'
+        f'<td class="num">{spent["standing_s"]:.1f} s</td><td class="num">{last_cell(spent)}</td></tr>'
+        for name, spent in rows_by_name.items()
     )
-    head = '<tr><th></th><th class="num">time</th><th class="num">standing</th><th class="num">times</th></tr>'
-    return f"<h2>What the ego did</h2><table>{head}{lines}</table>"
+    head = f'<tr><th></th><th class="num">time</th><th class="num">standing</th><th class="num">{last_head}</th></tr>'
+    return f"<h2>{title}</h2><table>{head}{lines}</table>"
 
 
 def _script_box(result: Mapping[str, Any]) -> str:

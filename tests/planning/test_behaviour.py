@@ -201,3 +201,12 @@ def test_what_the_ego_does_and_why(now: Behaviour, situation: Situation, behavio
 def test_follow_lane_and_safe_stop_may_follow_every_state() -> None:
     assert PERMITTED.keys() == set(Behaviour)
     assert all({FOLLOW, Behaviour.SAFE_STOP, now} <= permitted for now, permitted in PERMITTED.items())
+
+
+def test_it_stays_in_its_lane_where_the_route_leads_into_a_queue() -> None:
+    beside = Path(Manoeuvre.PASS_THROUGH_NEXT_LANE)
+    decision = decide(Behaviour.FOLLOW_LANE, Situation(joins_beside=(17,), last_resort=beside))
+    assert decision.behaviour is Behaviour.MERGE
+    assert decision.reason == "vehicle 17 is beside the lane change; there is no gap yet"
+    out = decide(Behaviour.CHANGE_LANE, Situation(joins_beside=(17,), last_resort=beside, is_out_of_lane=True))
+    assert out.behaviour is Behaviour.CHANGE_LANE

@@ -110,7 +110,7 @@ class PathFinder:
     def pass_by(self, step: Step, better_m: float) -> Candidates:
         """The path onward: that of the earlier steps, or a new one that is better by so much.
 
-        Without one, the last resorts of an ego that is out of its lane.
+        Without one, the last resorts of an ego that is out of its lane, or whose route leads out of it now.
         """
         road, start = step.road, step.start
         old = self._along(self._beside_swing(road, start), start, self._profile.at(step.s_m), is_brisk=start.is_brisk)

@@ -77,8 +77,9 @@ class Candidates:
       gap for a lane change at once.
     * `onward`: past what is in the way. With `is_held`, it is the path of the earlier steps, for a moment in which the
       search finds none.
-    * `back`, `beside`, `kept`: for an ego out of its lane without a path onward. The first leads back into its lane,
-      the second along the lane where it is, and the third is the path of the earlier steps, as far as it lasts.
+    * `back`, `beside`, `kept`: for an ego without a path onward that is out of its lane. The first leads back into its
+      lane, the second along the lane where it is, and the third is the path of the earlier steps, as far as it lasts.
+      `beside` also keeps an ego in its lane where the route changes lanes.
     * `is_lost`: the search has found no path onward for several steps.
     """
 
@@ -95,5 +96,5 @@ class Candidates:
 
     @property
     def last_resort(self) -> Candidate | None:
-        """The path of an ego out of its lane that finds none onward."""
+        """The path of an ego that finds none onward, and must not just follow its route."""
         return self.back or self.beside or self.kept
