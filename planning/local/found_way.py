@@ -27,7 +27,7 @@ _HOLD_S, _HOLD_MIN_M = 2.0, 15.0
 """Time and least distance for which a path keeps a lane."""
 
 _BACK_S, _BACK_MIN_M = 1.5, 10.0
-"""Time and least distance of a path back to the lane."""
+"""Time and least distance of a path back to the lane, or to the middle of the nearest one."""
 
 BACK_ON_ROUTE = LatticePath(np.array([0.0, 2.0]), np.array([0.0, 15.0]), np.zeros(2), np.full(2, 99.0), 0.0, True)
 """The path of an ego that is in its lane and has nothing to pass."""
@@ -54,13 +54,17 @@ def undecided(found: LatticePath) -> LatticePath:
     )
 
 
-def held_lane(start: EgoOnRoad, offset_m: Float) -> LatticePath:
-    """A way along offsets (N,), one a metre, of a lane beside the route; after some time it leads back to the route."""
-    along_m = np.arange(len(offset_m), dtype=np.float64)
+def held_lane(start: EgoOnRoad, middle_m: Float, beside_m: float) -> LatticePath:
+    """A way along the middle of a lane beside the route, whose offsets (N,) are one a metre.
+
+    It begins `beside_m` to the left of the middle. After some time it leads back to the route.
+    """
+    along_m = np.arange(len(middle_m), dtype=np.float64)
     hold_m = max(_HOLD_S * start.speed_mps, _HOLD_MIN_M)
-    share = np.clip(2.0 - along_m / hold_m, 0.0, 1.0)
-    zeros = np.zeros(len(offset_m))
-    return LatticePath(zeros, along_m, offset_m * share, zeros + start.speed_mps, 0.0, True)
+    into_lane = np.clip(1.0 - along_m / max(_BACK_S * start.speed_mps, _BACK_MIN_M), 0.0, 1.0)
+    to_route = np.clip(2.0 - along_m / hold_m, 0.0, 1.0)
+    zeros = np.zeros(len(middle_m))
+    return LatticePath(zeros, along_m, (middle_m + beside_m * into_lane) * to_route, zeros + start.speed_mps, 0.0, True)
 
 
 def back_to_lane(start: EgoOnRoad, offset_m: float) -> LatticePath:

@@ -129,7 +129,8 @@ class LocalPlanner:
         if abs(ego.offset_m) > OUT_M and self._finder.is_going(ego):
             ways = with_yielding(ways, ego, self._body)
         if around.blocking or pulls_out:
-            out_m = self._pulling_out.reaches_m(ego) if pulls_out else self._out_of_lane_m(ego)
+            beside_m = self._layout.from_nearest_middle_m(route.row_at(ego.s_m), ego.offset_m)
+            out_m = self._pulling_out.reaches_m(ego) if pulls_out else abs(beside_m)
             if ego.is_brisk or out_m > OUT_M:
                 ways = with_followers_slowing(ways, ego, self._body, out_m)
         road = RoadAhead(ways, around.blocking, around.slow, top_speed, stop_s_m, pulls_out)
@@ -324,11 +325,3 @@ class LocalPlanner:
                 x_m, y_m, _ = self._route.curve.pose_at(s_m, found.offset_m)
                 ways.append(np.column_stack([x_m, y_m]))
         return tuple(ways)
-
-    def _out_of_lane_m(self, ego: EgoOnRoad) -> float:
-        """The ego's distance to the middle of the nearest lane, on the assumption that all lanes are as wide as
-        the route's."""
-        row = self._route.row_at(ego.s_m)
-        width_m = float(self._route.width_m[row])
-        beside_m = ego.offset_m - float(self._layout.middle_m[row])
-        return abs((beside_m + 0.5 * width_m) % width_m - 0.5 * width_m)

@@ -67,6 +67,12 @@ class RoadLayout:
         """The offset of the middle of the route's own lane."""
         return 0.5 * (self.left_m + self.right_m)
 
+    def from_nearest_middle_m(self, row: int, offset_m: float) -> float:
+        """How far an offset is to the left of the nearest lane's middle, if all lanes are as wide as the route's."""
+        width_m = float(self.left_m[row] - self.right_m[row])
+        beside_m = offset_m - 0.5 * float(self.left_m[row] + self.right_m[row])
+        return (beside_m + 0.5 * width_m) % width_m - 0.5 * width_m
+
 
 def lanes_aside_m(layout: RoadLayout) -> Float:
     """How far the lanes have come to the left of the route since its start, (N,) for its points.

@@ -131,7 +131,7 @@ class PathFinder:
         elif abs(step.start_offset_m) > IN_LANE_M + COLUMN_M:
             found = self._last_resorts(step, old)
         elif step.surroundings.joining:  # the route itself leads into those beside its lane change
-            found = Candidates(beside=self._try(lambda: self._stay_beside(step, old), step))
+            found = Candidates(beside=self._try(lambda: self._stay_in_lane(step), step))
         else:
             found = Candidates()
         return self._or_swing(found, step)
@@ -272,13 +272,25 @@ class PathFinder:
 
         On the old path the ego would drive on into what is beside it.
         """
-        lanes_m = np.interp(step.s_m, self._route.s_m, self._lanes_m)
-        held = held_lane(step.start, step.start_offset_m + lanes_m - lanes_m[0])
+        held = self._held_lane(step)
         found = self._along(step.road, step.start, held.offset_m)
         if not found.is_complete and len(found.time_s) <= len(old.time_s):
             return None
         self._profile.take_over(held, step.start, step.rows)
         return found
+
+    def _stay_in_lane(self, step: Step) -> LatticePath:
+        """The way that keeps the ego in its lane where the route leaves it, however long it lasts."""
+        held = self._held_lane(step)
+        self._profile.take_over(held, step.start, step.rows)
+        return self._along(step.road, step.start, held.offset_m)
+
+    def _held_lane(self, step: Step) -> LatticePath:
+        """The way to the middle of the lane where the ego is most of all, and on along it."""
+        lanes_m = np.interp(step.s_m, self._route.s_m, self._lanes_m)
+        row = self._route.row_at(step.start.s_m)
+        beside_m = self._layout.from_nearest_middle_m(row, step.start_offset_m)
+        return held_lane(step.start, step.start_offset_m - beside_m + lanes_m - lanes_m[0], beside_m)
 
     def _go_back(self, step: Step) -> LatticePath | None:
         """The way out of the oncoming lane, as soon as nothing stands in between; None before."""

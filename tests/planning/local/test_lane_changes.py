@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from av_core.types import LaneGraph, Pose2D, TrackedObject
+from planning.local.found_way import held_lane
+from planning.local.occupancy import EgoOnRoad
 from planning.local.road import lanes_aside_m, road_layout
 from planning.route import find_route
 from tests.planning.closed_loop import ScenePlanner, drive
@@ -67,3 +69,15 @@ def test_the_lanes_move_to_the_left_of_a_route_that_leads_to_the_right() -> None
     assert aside_m[0] == pytest.approx(0.0)
     assert aside_m[-1] == pytest.approx(2.0 * LANE_M, abs=0.5)
     assert np.all(np.diff(aside_m) > -0.2)
+
+
+@pytest.mark.parametrize(("offset_m", "beside_m"), [(0.4, 0.4), (1.6, 1.6), (1.9, -1.6), (3.5, 0.0), (-0.5, -0.5)])
+def test_a_held_lane_leads_to_the_middle_of_the_nearest_one(offset_m: float, beside_m: float) -> None:
+    graph = three_lanes()
+    layout = road_layout(find_route(graph, Pose2D(0, 0, 0), Pose2D(LENGTH_M - 30.0, 0, 0)), graph)
+    assert layout.from_nearest_middle_m(50, offset_m) == pytest.approx(beside_m, abs=0.02)
+    start = EgoOnRoad(s_m=0.0, offset_m=offset_m, speed_mps=5.0)
+    found = held_lane(start, np.full(60, offset_m - beside_m), beside_m)
+    assert found.offset_m[0] == pytest.approx(offset_m)
+    assert found.offset_m[12] == pytest.approx(offset_m - beside_m)
+    assert found.offset_m[-1] == 0.0
