@@ -24,6 +24,9 @@ _OFF_LINE_M, _GAP_MIN_M = 1.3, 1.0
 """An ego that waits in a junction is off the line of its light once its rear bumper is so far behind it: a light that
 turns red counts as run up to 1 m (CARLA Leaderboard). To get there, the ego leaves a smaller gap to the conflict."""
 
+_STANDS_MPS, _STEP_UP_M = 0.3, 1.0
+"""An ego that stands and waits does not move up by less than this: the place of a conflict is not known better."""
+
 
 def before_crossing_m(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> float:
     """Arc length at which the ego waits right before the place of a conflict."""
@@ -37,7 +40,15 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
     otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
     come from the line. In a junction without lights, it does not wait on the ways of others there, and moves up to the
     first of them when it has lost its patience. In one with a light, its tail gets off the line where there is room.
+    An ego that stands does not move up by a little.
     """
+    place_m = _place_m(conflict, plan, junctions, config)
+    stands = plan.ego.speed_mps < _STANDS_MPS and conflict.item.track_id in plan.yielding_to
+    return plan.ego.s_m if stands and 0.0 < place_m - plan.ego.s_m < _STEP_UP_M else place_m
+
+
+def _place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:
+    """The place where the ego would wait if it did not stand yet."""
     ego, route = plan.ego, plan.route
     place_m = before_crossing_m(conflict, plan, config)
     within = [one for one in junctions if one.from_s_m <= conflict.low_s_m <= one.to_s_m and not one.has_light]

@@ -174,6 +174,23 @@ def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light
 
 
 @pytest.mark.parametrize(
+    ("low_m", "speed_mps", "yields", "place_m"),
+    [(63.5, 0.0, True, 57.0), (63.5, 0.0, False, 57.7), (63.5, 1.0, True, 57.7), (64.5, 0.0, True, 58.7)],
+)
+def test_an_ego_that_stands_and_waits_does_not_move_up_by_a_little(
+    low_m: float, speed_mps: float, yields: bool, place_m: float
+) -> None:
+    """The place of a conflict with a car at 16 m/s jumped by 0.8 m: the ego pulled and braked twice a second."""
+    route = find_route(crossing(), Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    reference = SpeedReference(np.array([57.0, 80.0]), np.array([1.0, 1.0]), np.zeros(2, np.int64))
+    ego, ids = EgoOnRoute(57.0, speed_mps, FRONT_M, REAR_M, 0.0), frozenset({9} if yields else ())
+    plan = EgoPlan(route, ego, reference, np.array([0.0, 23.0]), ids)
+    oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
+    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
+    assert waiting_place.waiting_place_m(conflict, plan, [], BehaviorConfig()) == pytest.approx(place_m)
+
+
+@pytest.mark.parametrize(
     ("kind", "y_m", "speed_mps", "is_slower"),
     [
         (ObjectKind.BICYCLE, -2.7, 0.0, True),
