@@ -32,6 +32,12 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**options)(function))
 
 
+def floats(kind: type[tuple[float, ...]]) -> Any:
+    """The type of a named tuple of floats, so that its fields are one argument of a `compiled` function."""
+    types: Any = numba.types
+    return types.NamedUniTuple(numba.float64, len(kind.__annotations__), kind)
+
+
 def records(dtype: np.dtype[Any]) -> Any:
     """The type of arrays (N,) of `dtype` with named fields, so that all fields are one argument with one type check.
 

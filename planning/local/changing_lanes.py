@@ -12,12 +12,24 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
-from typing import NamedTuple
 
 import numpy as np
 
 from av_core.types import Float
-from planning.local.gap_rollout import STEP_S, STEPS, gets_in, length_now, shares
+from planning.local.gap_rollout import (
+    NO_FOLLOW,
+    NO_LEAD,
+    STEP_S,
+    STEPS,
+    Attempt,
+    Demands,
+    EgoNow,
+    Follow,
+    Lead,
+    gets_in,
+    length_now,
+    shares,
+)
 from planning.local.occupancy import Body, EgoOnRoad, OnRoad
 from planning.local.road import Beside, RoadLayout
 from planning.reference_path import Route
@@ -30,27 +42,16 @@ _IN_LANE_M = 1.5
 the way of the driver behind."""
 
 
-class _Demands(NamedTuple):
-    """What a lane change asks of the driver behind, and the gaps that it leaves to both others.
-
-    `gap_m` is a distance, and `headway_s` a time of the driver behind; both together are the least gap.
-    """
-
-    braking_mps2: float
-    gap_m: float
-    headway_s: float
-
-
-_PATIENT = _Demands(braking_mps2=1.5, gap_m=2.0, headway_s=0.4)
+_PATIENT = Demands(braking_mps2=1.5, gap_m=2.0, headway_s=0.4)
 """For an ego that has not waited."""
 
-_IMPATIENT = _Demands(braking_mps2=3.0, gap_m=1.2, headway_s=0.1)
+_IMPATIENT = Demands(braking_mps2=3.0, gap_m=1.2, headway_s=0.1)
 """For an ego without any patience."""
 
-_BEGUN = _Demands(braking_mps2=3.5, gap_m=0.7, headway_s=0.05)
+_BEGUN = Demands(braking_mps2=3.5, gap_m=0.7, headway_s=0.05)
 """For an ego that has begun its lane change."""
 
-_RESERVE = _Demands(braking_mps2=0.0, gap_m=0.5, headway_s=0.05)
+_RESERVE = Demands(braking_mps2=0.0, gap_m=0.5, headway_s=0.05)
 """What a lane change that begins later has to leave in addition, so that a small error does not close the gap."""
 
 _RESERVE_M = 1.0
@@ -206,9 +207,9 @@ class LaneChanges:
         front_m = ego.offset_m + self._body.front_m * math.sin(ego.turn_rad)
         if now.side * (front_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
             return now
-        case, demands = self._case(now, blockers, ego, top_mps), np.array(_BEGUN)
+        case = self._case(now, blockers, ego, top_mps)
         gaps = self._gaps(self._beside(ways, ego, now.side), ego)[:_NOW_GAPS]
-        is_safe = any(self._rolled(case, ego, gap, demands, 0.0, 0.0) for gap in gaps)
+        is_safe = any(self._rolled(case, ego, gap, _BEGUN, 0.0, 0.0) for gap in gaps)
         self._lost = 0 if is_safe else self._lost + 1
         return None if self._lost > _LOST_STEPS and self._can_stop(blockers, ego) else now
 
@@ -216,7 +217,7 @@ class LaneChanges:
         self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
     ) -> Change | None:
         self._lost = 0
-        demands = np.array(_PATIENT) + ego.impatience * (np.array(_IMPATIENT) - np.array(_PATIENT))
+        demands = _between(_PATIENT, _IMPATIENT, ego.impatience)
         sides = [
             (
                 self._case(self._change_to(side, blockers, ego), blockers, ego, top_mps),
@@ -227,7 +228,7 @@ class LaneChanges:
         for case, gaps in sides:
             if any(self._rolled(case, ego, gap, demands, 0.0, 0.0) for gap in gaps[:_NOW_GAPS]):
                 return case.change
-        reserve = demands + np.array(_RESERVE)
+        reserve = Demands(*map(sum, zip(demands, _RESERVE, strict=True)))
         speeds_up_mps2 = _SPEEDS_UP_MPS2 if ego.speed_mps > _SLOW_MPS else (self._accel_mps2(ego), 0.0)
         for before_mps2, start_s in product(speeds_up_mps2, _STARTS_S):
             for case, gaps in sides:
@@ -307,7 +308,7 @@ class LaneChanges:
                 found.append(way)
         return found
 
-    def _gaps(self, others: Sequence[OnRoad], ego: EgoOnRoad) -> list[tuple[Float, Float]]:
+    def _gaps(self, others: Sequence[OnRoad], ego: EgoOnRoad) -> list[tuple[Lead, Follow]]:
         """The gaps between others on a lane, from the one beside the ego on backwards: those at both ends of each."""
         middle_s_m = ego.s_m + 0.5 * (self._body.front_m - self._body.rear_m)
         ahead = [way for way in others if float(way.s_m[0]) > middle_s_m]
@@ -316,7 +317,7 @@ class LaneChanges:
         ends: list[OnRoad | None] = [first, *behind[:_GAPS], None][: _GAPS + 1]
         gaps = [(_rear(lead, ego), _front(follow, ego, self._gain_mps2(follow))) for lead, follow in pairwise(ends)]
         if behind and len(behind) < _GAPS:  # behind the last one that is seen, others may come
-            gaps[-1] = gaps[-1][0], np.array([-_FAR_BEHIND_M, _speed(behind[-1]), 0.0])
+            gaps[-1] = gaps[-1][0], Follow(-_FAR_BEHIND_M, _speed(behind[-1]), 0.0)
         return gaps
 
     def _gain_mps2(self, way: OnRoad | None) -> float:
@@ -325,30 +326,28 @@ class LaneChanges:
         return min(gain_mps2, _GAIN_MAX_MPS2) if gain_mps2 > _GAIN_MIN_MPS2 else 0.0
 
     def _rolled(
-        self, case: _Case, ego: EgoOnRoad, gap: tuple[Float, Float], demands: Float, start_s: float, before_mps2: float
+        self,
+        case: _Case,
+        ego: EgoOnRoad,
+        gap: tuple[Lead, Follow],
+        demands: Demands,
+        start_s: float,
+        before_mps2: float,
     ) -> bool:
         """Whether the ego gets into a gap by a lane change that begins after `start_s`; one that has begun goes on."""
         lead, follow = gap
-        return bool(
-            gets_in(
-                ego.speed_mps,
-                ego.accel_mps2,
-                case.aside_m,
-                ego.s_m - case.change.from_s_m,
-                0.0 if start_s else case.change.length_m,
-                start_s,
-                before_mps2,
-                self._accel_mps2(ego),
-                case.top_mps,
-                self._body.front_m,
-                self._body.rear_m,
-                lead,
-                follow,
-                case.nearer if start_s else case.blockers,
-                demands,
-                self._speeds_mps,
-            )
+        attempt = Attempt(
+            aside_m=case.aside_m,
+            driven_m=ego.s_m - case.change.from_s_m,
+            length_m=0.0 if start_s else case.change.length_m,
+            start_s=start_s,
+            before_mps2=before_mps2,
+            accel_mps2=self._accel_mps2(ego),
+            top_mps=case.top_mps,
         )
+        now = EgoNow(ego.speed_mps, ego.accel_mps2, self._body.front_m, self._body.rear_m)
+        blockers = case.nearer if start_s else case.blockers
+        return bool(gets_in(now, attempt, lead, follow, blockers, demands, self._speeds_mps))
 
     def _case(self, change: Change, blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float) -> _Case:
         middle_m = float(np.interp(ego.s_m, self._route.s_m, self._middles_m[change.side]))
@@ -373,15 +372,20 @@ def _speed(way: OnRoad) -> float:
     return float(way.s_m[2] - way.s_m[0]) if way.is_moving else 0.0
 
 
-def _rear(way: OnRoad | None, ego: EgoOnRoad) -> Float:
-    """Where the rear of the one ahead of a gap is from the ego's origin, and its speed."""
+def _rear(way: OnRoad | None, ego: EgoOnRoad) -> Lead:
+    """The one ahead of a gap, from the ego's origin."""
     if way is None:
-        return np.array([np.inf, 0.0])
-    return np.array([float(way.s_m[0] - way.half_s_m[0]) - ego.s_m, _speed(way)])
+        return NO_LEAD
+    return Lead(float(way.s_m[0] - way.half_s_m[0]) - ego.s_m, _speed(way))
 
 
-def _front(way: OnRoad | None, ego: EgoOnRoad, gain_mps2: float) -> Float:
-    """Where the front of the one behind a gap is from the ego's origin, its speed, and its gain of speed."""
+def _front(way: OnRoad | None, ego: EgoOnRoad, gain_mps2: float) -> Follow:
+    """The one behind a gap, from the ego's origin, with its gain of speed."""
     if way is None:
-        return np.array([-np.inf, 0.0, 0.0])
-    return np.array([float(way.s_m[0] + way.half_s_m[0]) - ego.s_m, _speed(way), gain_mps2])
+        return NO_FOLLOW
+    return Follow(float(way.s_m[0] + way.half_s_m[0]) - ego.s_m, _speed(way), gain_mps2)
+
+
+def _between(first: Demands, second: Demands, share: float) -> Demands:
+    """The demands by so much of the way from the first to the second."""
+    return Demands(*(one + share * (other - one) for one, other in zip(first, second, strict=True)))

@@ -6,11 +6,12 @@ before what blocks it. The driver behind the gap brakes once this driver sees th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import float64
 
-from av_core.compiled import compiled, inner
+from av_core.compiled import compiled, floats, inner
 
 STEP_S, STEPS = 0.1, 80
 """Step and number of steps of a roll-out."""
@@ -51,6 +52,61 @@ _NEAR_M, _HEADWAY_S, _GAIN_PS2, _DAMPING_PS = 2.0, 0.6, 0.35, 0.9
 """How the ego follows the one ahead: distance and headway, and the gains of the acceleration."""
 
 
+class EgoNow(NamedTuple):
+    """The ego now; `front_m` and `rear_m` are from its origin to its bumpers."""
+
+    speed_mps: float
+    accel_mps2: float
+    front_m: float
+    rear_m: float
+
+
+class Attempt(NamedTuple):
+    """A lane change that leads `aside_m` to the side (positive).
+
+    The ego has driven `driven_m` of its `length_m`, or begins it after `start_s`, with a length that fits its speed
+    then. Until it begins, the ego's acceleration tends to `before_mps2`, and then up to `accel_mps2`.
+    """
+
+    aside_m: float
+    driven_m: float
+    length_m: float
+    start_s: float
+    before_mps2: float
+    accel_mps2: float
+    top_mps: float
+
+
+class Lead(NamedTuple):
+    """The rear of the one ahead of a gap, and its speed."""
+
+    rear_m: float
+    speed_mps: float
+
+
+class Follow(NamedTuple):
+    """The front of the one behind a gap, its speed, and how fast it gains speed until its driver sees the ego."""
+
+    front_m: float
+    speed_mps: float
+    gain_mps2: float
+
+
+NO_LEAD, NO_FOLLOW = Lead(np.inf, 0.0), Follow(-np.inf, 0.0, 0.0)
+"""For a gap without an end."""
+
+
+class Demands(NamedTuple):
+    """What a lane change asks of the driver behind, and the gaps that it leaves to both others.
+
+    `gap_m` is a distance, and `headway_s` a time of the driver behind; both together are the least gap.
+    """
+
+    braking_mps2: float
+    gap_m: float
+    headway_s: float
+
+
 @inner
 def share_of(along: float) -> float:
     """How far aside a lane change has led (0 to 1), by the share of its length."""
@@ -82,92 +138,68 @@ def _length(speed_mps: float, aside_m: float, room_m: float) -> float:
     return float(min(max(min(wanted_m, room_m / _CLEAR_SHARE), LENGTH_MIN_M), LENGTH_MAX_M))
 
 
-@compiled(
-    "boolean(float64, float64, float64, float64, float64, float64, float64, float64, float64, float64, float64, "
-    "float64[::1], float64[::1], float64[:, ::1], float64[::1], float64[::1])"
-)
+@compiled((*(floats(kind) for kind in (EgoNow, Attempt, Lead, Follow)), float64[:, ::1], floats(Demands), float64[::1]))
 def gets_in(
-    speed_mps: float,
-    now_mps2: float,
-    aside_m: float,
-    driven_m: float,
-    length_m: float,
-    start_s: float,
-    before_mps2: float,
-    accel_mps2: float,
-    top_mps: float,
-    front_m: float,
-    rear_m: float,
-    lead: Any,
-    follow: Any,
-    blockers: Any,
-    demands: Any,
-    speeds: Any,
+    ego: EgoNow, attempt: Attempt, lead: Lead, follow: Follow, blockers: Any, demands: Demands, speeds: Any
 ) -> bool:
     """Whether the ego gets into the gap and past what blocks its lane, and keeps what it demands on the way.
 
-    Arc lengths are from the ego's origin. The lane change leads `aside_m` to the side (positive); the ego has driven
-    `driven_m` of its `length_m`, or begins it after `start_s`, with a length that fits its speed then. Its acceleration
-    is `now_mps2` now; until the lane change begins it tends to `before_mps2`, and then up to `accel_mps2`. `front_m`
-    and `rear_m` are the ego's.
-
-    `lead` holds the rear of the one ahead and its speed, `follow` the front of the one behind, its speed, and how fast
-    it gains speed until it sees the ego: inf and -inf where there is none. Rows of `blockers`: rear, front, speed, and
-    how far aside the ego has to be beside it.
-    `demands`: braking of the driver behind, and a distance and a headway that are left to both. The ego's speeds are
-    written to `speeds` (STEPS,).
+    Arc lengths are from the ego's origin. Rows of `blockers`: rear, front, speed, and how far aside the ego has to be
+    beside it. The ego's speeds are written to `speeds` (STEPS,).
     """
-    brakes_mps2, gap_m, headway_s = demands[0], demands[1], demands[2]
     end_m = np.inf
     for row in range(len(blockers)):
-        if blockers[row, 1] > -rear_m:
+        if blockers[row, 1] > -ego.rear_m:
             end_m = min(end_m, blockers[row, 0])
-    s, v, accel, seen_s, from_s = 0.0, speed_mps, now_mps2, np.inf, -driven_m
-    has_begun = start_s <= 0.0
+    s, v, accel, seen_s, from_s = 0.0, ego.speed_mps, ego.accel_mps2, np.inf, -attempt.driven_m
+    has_begun, length_m = attempt.start_s <= 0.0, attempt.length_m
     if has_begun and length_m <= 0.0:
-        length_m = _length(v, aside_m, end_m - front_m)
-    follow_m, follow_mps = follow[0], follow[1]
+        length_m = _length(v, attempt.aside_m, end_m - ego.front_m)
+    follow_m, follow_mps = follow.front_m, follow.speed_mps
     for step in range(STEPS):
         time_s = step * STEP_S
         speeds[step] = v
-        if not has_begun and time_s >= start_s - 1e-6:
+        if not has_begun and time_s >= attempt.start_s - 1e-6:
             has_begun, from_s = True, s
-            length_m = _length(v, aside_m, end_m + speed_of_first(blockers) * time_s - s - front_m)
+            length_m = _length(v, attempt.aside_m, end_m + speed_of_first(blockers) * time_s - s - ego.front_m)
         moved_m, corner_m = 0.0, 0.0
         if has_begun:
-            moved_m = aside_m * share_of((s - from_s) / length_m)
-            corner_m = moved_m + front_m * aside_m * slope_of((s - from_s) / length_m) / length_m
+            moved_m = attempt.aside_m * share_of((s - from_s) / length_m)
+            corner_m = moved_m + ego.front_m * attempt.aside_m * slope_of((s - from_s) / length_m) / length_m
         if corner_m > _SEEN_M and seen_s == np.inf:
             seen_s = time_s
-        lead_m = lead[0] + lead[1] * time_s
+        lead_m = lead.rear_m + lead.speed_mps * time_s
         if corner_m > _IN_WAY_M:
-            if lead_m - s - front_m < gap_m + 0.5 * headway_s * v:
+            if lead_m - s - ego.front_m < demands.gap_m + 0.5 * demands.headway_s * v:
                 return False
-            if s - rear_m - follow_m < gap_m + headway_s * follow_mps:
+            if s - ego.rear_m - follow_m < demands.gap_m + demands.headway_s * follow_mps:
                 return False
         for row in range(len(blockers)):
             moved = blockers[row, 2] * time_s
-            is_beside = s + front_m > blockers[row, 0] + moved - _BEFORE_M and s - rear_m < blockers[row, 1] + moved
+            is_beside = (
+                s + ego.front_m > blockers[row, 0] + moved - _BEFORE_M and s - ego.rear_m < blockers[row, 1] + moved
+            )
             if is_beside and moved_m < blockers[row, 3] + _ASIDE_M:
                 return False
-        most_mps = top_mps
+        most_mps = attempt.top_mps
         if not has_begun:
-            left_m = end_m + speed_of_first(blockers) * time_s - s - front_m - ROOM_M
+            left_m = end_m + speed_of_first(blockers) * time_s - s - ego.front_m - ROOM_M
             most_mps = min(most_mps, speed_of_first(blockers) + np.sqrt(2.0 * _STOPS_MPS2 * max(left_m, 0.0)))
         elif s < from_s + length_m:
-            most_mps = min(most_mps, length_m * np.sqrt(_BEND_MPS2 / (BEND * max(aside_m, 0.5))))
-        wanted = min((most_mps - v) / 0.5, accel_mps2 if has_begun else before_mps2)
+            most_mps = min(most_mps, length_m * np.sqrt(_BEND_MPS2 / (BEND * max(attempt.aside_m, 0.5))))
+        wanted = min((most_mps - v) / 0.5, attempt.accel_mps2 if has_begun else attempt.before_mps2)
         if has_begun:
             wanted = min(
-                wanted, _GAIN_PS2 * (lead_m - s - front_m - _NEAR_M - _HEADWAY_S * v) + _DAMPING_PS * (lead[1] - v)
+                wanted,
+                _GAIN_PS2 * (lead_m - s - ego.front_m - _NEAR_M - _HEADWAY_S * v) + _DAMPING_PS * (lead.speed_mps - v),
             )
         accel = min(max(wanted, -_BRAKES_MPS2), accel + _JERK_MPS3 * STEP_S)
         v = max(v + accel * STEP_S, 0.0)
         s += v * STEP_S
         if time_s < seen_s + _RESPONSE_S:
-            follow_mps += follow[2] * STEP_S if time_s < _GAINS_S else 0.0
+            follow_mps += follow.gain_mps2 * STEP_S if time_s < _GAINS_S else 0.0
         elif follow_mps > v:
-            follow_mps = max(follow_mps - brakes_mps2 * STEP_S, v)
+            follow_mps = max(follow_mps - demands.braking_mps2 * STEP_S, v)
         follow_m += follow_mps * STEP_S
     return has_begun
 

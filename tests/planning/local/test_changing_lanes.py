@@ -13,7 +13,7 @@ import pytest
 from av_core.types import Pose2D, PredictedMode, PredictedObject, TrackedObject
 from planning import find_route
 from planning.local.changing_lanes import LaneChanges
-from planning.local.gap_rollout import ROOM_M, STEPS, gets_in
+from planning.local.gap_rollout import ROOM_M, STEPS, Attempt, Demands, EgoNow, Follow, Lead, gets_in
 from planning.local.occupancy import TIMES_S, Body, EgoOnRoad, OnRoad
 from planning.local.road import road_layout
 from planning.local.slow_vehicles import SlowVehicles
@@ -108,28 +108,10 @@ def rolled(
 ) -> bool:
     """Whether an ego at 8 m/s gets between two at 11 m/s: before it ends at `lead_m`, and behind at `follow_m`."""
     obstacle = np.array([[room_m + FRONT_M, room_m + FRONT_M + 5.0, 0.0, 1.9]])
-    lead, follow, demands = np.array([lead_m, 11.0]), np.array([follow_m, 11.0, gain_mps2]), np.array([1.5, 2.0, 0.4])
-    speeds = np.empty(STEPS)
-    return bool(
-        gets_in(
-            8.0,
-            now_mps2,
-            3.5,
-            0.0,
-            0.0,
-            start_s,
-            0.0,
-            2.5,
-            13.0,
-            FRONT_M,
-            REAR_M,
-            lead,
-            follow,
-            obstacle,
-            demands,
-            speeds,
-        )
-    )
+    ego, demands = EgoNow(8.0, now_mps2, FRONT_M, REAR_M), Demands(braking_mps2=1.5, gap_m=2.0, headway_s=0.4)
+    attempt = Attempt(3.5, 0.0, 0.0, start_s, before_mps2=0.0, accel_mps2=2.5, top_mps=13.0)
+    lead, follow = Lead(lead_m, 11.0), Follow(follow_m, 11.0, gain_mps2)
+    return bool(gets_in(ego, attempt, lead, follow, obstacle, demands, np.empty(STEPS)))
 
 
 def test_a_gap_has_to_hold_until_the_ego_is_as_fast() -> None:
