@@ -32,10 +32,13 @@ def inner(function: F) -> F:
     return cast(F, numba.njit(**options)(function))
 
 
-def floats(kind: type[tuple[float, ...]]) -> Any:
-    """The type of a named tuple of floats, so that its fields are one argument of a `compiled` function."""
-    types: Any = numba.types
-    return types.NamedUniTuple(numba.float64, len(kind.__annotations__), kind)
+def named(kind: type[tuple[Any, ...]], *types: Any) -> Any:
+    """The type of a named tuple, so that all its fields are one argument of a `compiled` function.
+
+    `types` are those of the fields. Without them, every field is a float.
+    """
+    tuples: Any = numba.types.BaseTuple
+    return tuples.from_types(types or [numba.float64] * len(kind.__annotations__), pyclass=kind)
 
 
 def records(dtype: np.dtype[Any]) -> Any:

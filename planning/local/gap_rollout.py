@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import float64
 
-from av_core.compiled import compiled, floats, inner
+from av_core.compiled import compiled, inner, named
 
 STEP_S, STEPS = 0.1, 80
 """Step and number of steps of a roll-out."""
@@ -138,7 +138,7 @@ def _length(speed_mps: float, aside_m: float, room_m: float) -> float:
     return float(min(max(min(wanted_m, room_m / _CLEAR_SHARE), LENGTH_MIN_M), LENGTH_MAX_M))
 
 
-@compiled((*(floats(kind) for kind in (EgoNow, Attempt, Lead, Follow)), float64[:, ::1], floats(Demands), float64[::1]))
+@compiled((*(named(kind) for kind in (EgoNow, Attempt, Lead, Follow)), float64[:, ::1], named(Demands), float64[::1]))
 def gets_in(
     ego: EgoNow, attempt: Attempt, lead: Lead, follow: Follow, blockers: Any, demands: Demands, speeds: Any
 ) -> bool:

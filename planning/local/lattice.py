@@ -9,12 +9,13 @@ scenarios".
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import float64, int32, int64, uint8
 from numpy.typing import NDArray
 
-from av_core.compiled import compiled, inner
+from av_core.compiled import compiled, inner, named
 from av_core.types import Float
 
 STEP_S = 0.5
@@ -86,8 +87,7 @@ _GREED = 1.2
 """Weight of the heuristic (weighted A*): the path found costs at most this many times the least cost."""
 
 
-@dataclass(frozen=True, slots=True)
-class RoadCells:
+class RoadCells(NamedTuple):
     """What the search knows of the road ahead, from the ego's origin on.
 
     * `blocked` (LAYERS, CELLS, COLUMNS): `DURING` or `AT_END` where an ego whose origin is there would touch something.
@@ -139,15 +139,12 @@ def search(
     The ego gains up to 2 m/s²; one that `is_brisk` up to 4 m/s² in its start.
     """
     speed = min(max(round(speed_mps), 0), TOP_MPS)
-    rows, count, cost, is_complete, nodes = _search(
-        road.blocked, road.zone, road.speed_mps, road.before_m, road.shift_m, road.stop_m, road.wait_m,
-        column, speed, 2 if is_brisk else 1,
-        memory.closed, memory.next_run(), memory.nodes, memory.costs, memory.heap, memory.keys,
-    )  # fmt: skip
-    found = rows[:count]
+    found, cost, is_complete, nodes = _search(
+        road, memory.arrays, memory.next_run(), column, speed, 2 if is_brisk else 1
+    )
     along = found[:, 1] * _QUARTER_M
     return LatticePath(
-        time_s=np.arange(count, dtype=np.float64) * STEP_S,
+        time_s=np.arange(len(found), dtype=np.float64) * STEP_S,
         along_m=along,
         offset_m=(found[:, 3] - CENTRE) * COLUMN_M + np.interp(along, np.arange(CELLS), road.shift_m),
         speed_mps=found[:, 2].astype(np.float64),
@@ -157,25 +154,42 @@ def search(
     )
 
 
-class SearchMemory:
-    """Arrays that one search after another uses, so that none is allocated, and seldom one cleared, in a drive.
+class _Arrays(NamedTuple):
+    """What one search after another writes.
 
-    `closed` holds the number of the last search that closed a node. Numbers are bytes, and the others are no larger
-    than they must be, because a search reads them in no order: small arrays stay in the processor's cache.
+    * `closed` (LAYERS + 1, CELLS + 1, TOP_MPS + 2, COLUMNS): the number of the last search that closed a node.
+    * `nodes` (MOST_NODES, 5): layer, quarter metres, speed and column of a node, and the row of the one before it.
+    * `costs` (MOST_NODES,): the cost of the path to a node.
+    * `heap`, `keys` (MOST_NODES,): the open nodes as a binary heap, and the keys by which it is ordered.
+
+    Numbers are bytes, and the others are no larger than they must be, because a search reads them in no order: small
+    arrays stay in the processor's cache.
     """
+
+    closed: NDArray[np.uint8]
+    nodes: NDArray[np.int32]
+    costs: Float
+    heap: NDArray[np.int32]
+    keys: Float
+
+
+class SearchMemory:
+    """Arrays that one search after another uses, so that none is allocated, and seldom one cleared, in a drive."""
 
     def __init__(self) -> None:
         self._run = 0
-        self.closed = np.zeros((LAYERS + 1, CELLS + 1, TOP_MPS + 2, COLUMNS), dtype=np.uint8)
-        self.nodes = np.zeros((MOST_NODES, 5), dtype=np.int32)
-        self.costs = np.zeros(MOST_NODES)
-        self.heap = np.zeros(MOST_NODES, dtype=np.int32)
-        self.keys = np.zeros(MOST_NODES)
+        self.arrays = _Arrays(
+            closed=np.zeros((LAYERS + 1, CELLS + 1, TOP_MPS + 2, COLUMNS), dtype=np.uint8),
+            nodes=np.zeros((MOST_NODES, 5), dtype=np.int32),
+            costs=np.zeros(MOST_NODES),
+            heap=np.zeros(MOST_NODES, dtype=np.int32),
+            keys=np.zeros(MOST_NODES),
+        )
 
     def next_run(self) -> int:
         """The number of a new search, which no node in `closed` has."""
         if self._run == RUNS_MAX:
-            self.closed.fill(0)
+            self.arrays.closed.fill(0)
             self._run = 0
         self._run += 1
         return self._run
@@ -311,41 +325,80 @@ def _brakes_for_stop(
     return True
 
 
-@compiled(
-    "Tuple((int64[:, ::1], int64, float64, int64, int64))"
-    "(uint8[:, :, ::1], uint8[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64,"
-    "int64, int64, int64, uint8[:, :, :, ::1], int64, int32[:, ::1], float64[::1], int32[::1], float64[::1])"
-)
-def _search(
-    blocked: Any,
-    zone: Any,
-    top_mps: Any,
-    before_m: Any,
-    shift_m: Any,
-    stop_m: float,
-    wait_m: float,
-    column: int,
-    speed: int,
-    most: int,
-    closed: Any,
-    run: int,
-    nodes: Any,
-    costs: Any,
-    heap: Any,
-    keys: Any,
-) -> Any:
-    """(rows of layer, quarter metres, speed, column; their number; cost; whether they reach the end; nodes made)."""
+@inner
+def _cost_of_speed(faster: int, change: int, top_mps: float, too_near_m: float) -> float:
+    """The cost of a step to the speed `faster`, changed by so much, where the ego may drive at `top_mps`.
+
+    It is inf where the ego would be too fast. `too_near_m` is how far the ego is beyond the place where it may wait.
+    """
+    cost = 0.0
+    lack = top_mps - faster
+    if lack > 0.0:
+        cost += lack * STEP_S
+    elif lack < -0.5:
+        if change >= 0:
+            return np.inf
+        cost -= _FAST_PER_M * lack * STEP_S
+    if abs(change) == 2:
+        cost += _FIRM
+    if faster <= _CREEPING_MPS and too_near_m > 0.0:
+        cost += _TOO_NEAR + _TOO_NEAR_PER_M * min(too_near_m, 10.0)
+    return cost
+
+
+@inner
+def _cost_of_place(
+    cost: float, from_zone: int, zone: int, offset_m: float, before_m: float, aside: int, is_last: bool
+) -> float:
+    """The cost of a path whose last step costs `cost` so far, and leads `aside` columns from one zone to another.
+
+    The plan before led to the offset `before_m` there.
+    """
+    cost += _MOVE * abs(aside)
+    if abs(aside) > 1:
+        cost += _SWIFT
+    cost += STEP_S * (_ASIDE_PER_M_S * abs(offset_m) + _CHANGE_PER_M_S * abs(offset_m - before_m))
+    if zone == SAME_DIRECTION:
+        cost += _SAME_PER_S * STEP_S
+    elif zone == ONCOMING_LANE:
+        cost += _ONCOMING_PER_S * STEP_S
+        if from_zone != ONCOMING_LANE:
+            cost += _INTO_ONCOMING
+        if is_last:
+            cost += _END_IN_ONCOMING
+    return cost
+
+
+@inner
+def _path_to(nodes: NDArray[np.int32], last: int) -> NDArray[np.int64]:
+    """The rows of layer, quarter metres, speed and column from the first node to the last."""
+    length = nodes[last, 0] + 1
+    rows = np.zeros((length, 4), dtype=np.int64)
+    node = last
+    for row in range(length - 1, -1, -1):
+        rows[row] = nodes[node, :4]
+        node = nodes[node, 4]
+    return rows
+
+
+_ROAD = named(RoadCells, uint8[:, :, ::1], uint8[:, ::1], float64[::1], float64[::1], float64[::1], float64, float64)
+_ARRAYS = named(_Arrays, uint8[:, :, :, ::1], int32[:, ::1], float64[::1], int32[::1], float64[::1])
+
+
+@compiled((_ROAD, _ARRAYS, int64, int64, int64, int64))
+def _search(road: RoadCells, arrays: _Arrays, run: int, column: int, speed: int, most: int) -> Any:
+    """The path (N, 4) of layer, quarter metres, speed and column; its cost, whether it is complete, and nodes made."""
+    closed, nodes, costs, heap, keys = arrays
+    blocked, zone, top_mps = road.blocked, road.zone, road.speed_mps
     slowest = top_mps.min()
     nodes[0, 0], nodes[0, 1], nodes[0, 2], nodes[0, 3], nodes[0, 4] = 0, 0, speed, column, -1
     costs[0] = 0.0
-    count = 1
-    last_quarter = int(min(stop_m, 1000.0) * 4.0)
+    count, deepest, is_complete = 1, 0, False
+    last_quarter = int(min(road.stop_m, 1000.0) * 4.0)
     bound = np.empty((LAYERS + 1, CELLS + 1), dtype=np.int64)
     _bounds(bound, blocked, zone, max(top_mps.max(), float(speed)) + 1.0)
     lost_in = _lost_in(slowest, most)
     size = _push(heap, keys, 0, 0, _least_lost(lost_in, 0, speed, LAYERS, slowest, bound[0, 0]))
-    deepest = 0
-    is_complete = 0
     may_stand = zone[0, column] == ONCOMING_LANE
     while size > 0 and count < len(costs) - len(_CHANGES) * _SIDESTEPS:
         node = _pop(heap, keys, size)
@@ -359,72 +412,39 @@ def _search(
             deepest = node
         is_over = layer == LAYERS or cell >= CELLS - 1
         if is_over or _brakes_for_stop(blocked, zone, layer, quarter, v, here, last_quarter):
-            deepest = node
-            is_complete = 1
+            deepest, is_complete = node, True
             break
+        from_zone = zone[min(cell, CELLS - 1), here]
         for change in _CHANGES:
-            if change > _gain(v, most):
+            if change > _gain(v, most) or (v == 0 and change < 0):
                 continue
-            faster = v + change
-            if faster < 0:
-                if v == 0:
-                    continue
-                faster = 0
-            quarters = v + faster
-            there_q = quarter + quarters
+            faster = max(v + change, 0)
+            there_q = quarter + v + faster
             if faster > TOP_MPS or (there_q > last_quarter and there_q > quarter):
                 continue
             there_cell = min(there_q // 4, CELLS)
             end = min(there_cell, CELLS - 1)
-            base = 0.0
-            lack = top_mps[end] - faster
-            if lack > 0.0:
-                base += lack * STEP_S
-            elif lack < -0.5:
-                if change >= 0:
-                    continue
-                base -= _FAST_PER_M * lack * STEP_S
-            if abs(change) == 2:
-                base += _FIRM
-            if faster <= _CREEPING_MPS and 0.25 * there_q > wait_m:
-                base += _TOO_NEAR + _TOO_NEAR_PER_M * min(0.25 * there_q - wait_m, 10.0)
+            step_cost = _cost_of_speed(faster, change, top_mps[end], 0.25 * there_q - road.wait_m)
+            if step_cost == np.inf:
+                continue
             reach = 2 if v <= _SWIFT_MAX_MPS else 1
             for aside in range(-reach, reach + 1):
                 there = here + aside
-                if there < 0 or there >= COLUMNS:
-                    continue
-                if _SLOPE_MAX * 0.25 * quarters < abs(aside) * COLUMN_M:
+                if there < 0 or there >= COLUMNS or _SLOPE_MAX * 0.25 * (v + faster) < abs(aside) * COLUMN_M:
                     continue
                 if closed[layer + 1, there_cell, faster, there] == run:
                     continue
                 if not _is_free(blocked, zone, layer, cell, there_cell, here, there):
                     continue
-                offset = (there - CENTRE) * COLUMN_M + shift_m[end]
-                kind = zone[end, there]
-                cost = costs[node] + base + _MOVE * abs(aside)
-                if abs(aside) > 1:
-                    cost += _SWIFT
-                cost += STEP_S * (_ASIDE_PER_M_S * abs(offset) + _CHANGE_PER_M_S * abs(offset - before_m[end]))
-                if kind == ONCOMING_LANE and faster < _ONCOMING_LEAST_MPS and not may_stand:
+                if zone[end, there] == ONCOMING_LANE and faster < _ONCOMING_LEAST_MPS and not may_stand:
                     continue
-                if kind == SAME_DIRECTION:
-                    cost += _SAME_PER_S * STEP_S
-                elif kind == ONCOMING_LANE:
-                    cost += _ONCOMING_PER_S * STEP_S
-                    if zone[min(cell, CELLS - 1), here] != ONCOMING_LANE:
-                        cost += _INTO_ONCOMING
-                    if layer + 1 == LAYERS:
-                        cost += _END_IN_ONCOMING
+                offset_m, is_last = (there - CENTRE) * COLUMN_M + road.shift_m[end], layer + 1 == LAYERS
+                cost = costs[node] + step_cost
+                cost = _cost_of_place(cost, from_zone, zone[end, there], offset_m, road.before_m[end], aside, is_last)
                 nodes[count, 0], nodes[count, 1], nodes[count, 2] = layer + 1, there_q, faster
                 nodes[count, 3], nodes[count, 4] = there, node
                 costs[count] = cost
                 left = _least_lost(lost_in, there_q, faster, LAYERS - layer - 1, slowest, bound[layer + 1, there_cell])
                 size = _push(heap, keys, size, count, cost + _GREED * left)
                 count += 1
-    length = nodes[deepest, 0] + 1
-    rows = np.zeros((length, 4), dtype=np.int64)
-    node = deepest
-    for row in range(length - 1, -1, -1):
-        rows[row] = nodes[node, :4]
-        node = nodes[node, 4]
-    return rows, length, costs[deepest], is_complete, count
+    return _path_to(nodes, deepest), costs[deepest], is_complete, count
