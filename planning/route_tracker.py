@@ -10,6 +10,10 @@ from av_core.frames import wrap_angle
 from av_core.types import EgoState
 from planning.reference_path import Route
 
+_FIRST_M2_PM = 0.05
+"""Squared distance that counts as much as one metre of arc length in the first search. With it, the end of a route of
+500 m is taken only by an ego that is 5 m farther from the beginning."""
+
 
 @dataclass(frozen=True, slots=True)
 class RouteProgress:
@@ -26,7 +30,8 @@ class RouteProgress:
 class RouteTracker:
     """Projects the ego on one route, step by step.
 
-    The first update searches the whole route by position and heading. Each later one searches only from a little behind
+    The first update searches the whole route by position and heading, and prefers its beginning: a route may end where
+    it begins. Each later one searches only from a little behind
     the last result to a little farther than the car can have driven, so that the result does not jump where the route
     crosses or meets itself.
     """
@@ -42,7 +47,7 @@ class RouteTracker:
         curve = self._curve
         if self._s_m is None:
             turned = 100.0 * (1.0 - np.cos(curve.yaw_rad - ego.yaw_rad))
-            row = curve.nearest(ego.x_m, ego.y_m, penalty_m2=turned)
+            row = curve.nearest(ego.x_m, ego.y_m, penalty_m2=turned + _FIRST_M2_PM * curve.s_m)
         else:
             reach = self._ahead_m + 0.3 * max(ego.speed_mps, 0.0)
             row = curve.nearest(ego.x_m, ego.y_m, curve.rows_between(self._s_m - self._back_m, self._s_m + reach))
