@@ -28,7 +28,7 @@ from planning.signals import EgoOnRoute, SpeedCap
 from planning.speed import Leader, SpeedReference, StopTarget
 from planning.traffic.conflicts import Conflict, conflicts_of, crossing_cause, leader_cause, project_items
 from planning.traffic.corridor import Corridor, corridor_of
-from planning.traffic.crossing import must_wait
+from planning.traffic.crossing import is_in_the_way, must_wait
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.merging import Order, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
@@ -110,8 +110,12 @@ class TrafficBehavior:
         )
         entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
         entering += [one for one in near if one.item.track_id in going]
+        conflicts = conflicts_of(corridor, entering, times_s, self._config)
+        crossed = {one.item.track_id for one in conflicts if is_in_the_way(one, plan)}
         yielding: set[int] = set()
-        for conflict in conflicts_of(corridor, entering, times_s, self._config):
+        for conflict in conflicts:
+            if conflict.item.track_id in crossed and conflict.low_s_m > ego.front_s_m:
+                continue
             if conflict.item.track_id in speeding_up:
                 conflict = comes_sooner(conflict)
             if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result):

@@ -32,6 +32,9 @@ _NEGOTIATING_MPS, _THEIR_BRAKING_MPS2, _THEIR_GAP_M = 5.0, 5.0, 0.5
 """A vehicle up to this speed that does not accelerate is looking for a gap of its own. An impatient ego expects it
 to wait if, with this deceleration, it can stop at least this gap before the ego's path."""
 
+_CROSSES_MPS = 1.0
+"""Speed from which on an ego that is on the way of others gets out of it, whatever else they may do."""
+
 
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
     """Whether the ego has to wait for a road user that crosses its path.
@@ -55,6 +58,17 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     if not np.isfinite(arrives_s):
         return False
     return leaves_s + before_s >= conflict.enter_s and arrives_s <= conflict.leave_s + after_s
+
+
+def is_in_the_way(conflict: Conflict, plan: EgoPlan) -> bool:
+    """Whether the ego drives on the way of a vehicle that has not come there yet, and can only get out of it.
+
+    If it stopped there for another way that the vehicle may take, it would stand where the vehicle comes most likely.
+    """
+    ego = plan.ego
+    is_inside = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M and ego.s_m - ego.rear_m < conflict.high_s_m
+    is_coming = conflict.enter_s > 0.0 and conflict.item.kind not in _VULNERABLE
+    return is_inside and is_coming and ego.speed_mps > _CROSSES_MPS
 
 
 def _time_margins(conflict: Conflict, ego: EgoOnRoute, config: BehaviorConfig, is_waiting: bool) -> tuple[float, float]:

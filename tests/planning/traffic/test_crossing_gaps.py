@@ -7,7 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from av_core.types import Constraint, ConstraintKind, LaneGraph, ObjectKind, Pose2D, Stamp, TrackedObject
+from av_core.types import (
+    Constraint,
+    ConstraintKind,
+    LaneGraph,
+    ObjectKind,
+    Pose2D,
+    PredictedMode,
+    Prediction,
+    Stamp,
+    TrackedObject,
+)
 from planning import Predictor, find_route
 from planning.config import BehaviorConfig, PredictionConfig, SpeedConfig
 from planning.junctions.entry import Junction
@@ -188,6 +198,39 @@ def test_an_ego_that_stands_and_waits_does_not_move_up_by_a_little(
     oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
     conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
     assert waiting_place.waiting_place_m(conflict, plan, [], BehaviorConfig()) == pytest.approx(place_m)
+
+
+def turning_east(prediction: Prediction) -> PredictedMode:
+    """The way of the northward vehicle if it turns onto the ego's road, on an arc of 10 m."""
+    item, radius_m = prediction.objects[0].item, 10.0
+    driven_m = item.y_m + radius_m + item.speed_mps * prediction.times_s
+    angle = np.clip(driven_m / radius_m, 0.0, 0.5 * np.pi)
+    beyond_m = np.maximum(driven_m - 0.5 * np.pi * radius_m, 0.0)
+    x_m = item.x_m + radius_m * (1.0 - np.cos(angle)) + beyond_m
+    y_m = -radius_m + np.minimum(driven_m, 0.0) + radius_m * np.sin(angle)
+    return PredictedMode(x_m, y_m, 0.5 * np.pi - angle)
+
+
+@pytest.mark.parametrize(("ways", "gives_way"), [("both", False), ("straight", False), ("turning", True)])
+def test_an_ego_on_the_way_of_a_vehicle_gets_out_of_it(ways: str, gives_way: bool) -> None:
+    """It stopped there for another way of the same vehicle, which then came straight on (obstacles 46 and 49)."""
+    graph = crossing()
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    s_m, ego_mps = CROSSING_M - 0.5 - FRONT_M, 5.0
+    other = northward(-10.0, 9.0)
+    prediction = Predictor(graph).predict(
+        scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
+    )
+    straight_on, turns = prediction.objects[0].modes[0], turning_east(prediction)
+    modes = {"both": (straight_on, turns), "straight": (straight_on,), "turning": (turns,)}[ways]
+    prediction = replace(prediction, objects=(replace(prediction.objects[0], modes=modes),))
+    free = SpeedCeiling(s_m + 0.5 * np.arange(160), np.full(160, 6.0), lambda _: Constraint(ConstraintKind.SPEED_LIMIT))
+    reference = backward_pass(free, SpeedConfig())
+    times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
+    ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, 1.0)
+    behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
+    found = behavior.constraints(route, ego, prediction, reference, times_s, frozenset())
+    assert bool(found.stops or found.caps or found.leaders) is gives_way
 
 
 @pytest.mark.parametrize(
