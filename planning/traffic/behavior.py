@@ -185,7 +185,7 @@ class TrafficBehavior:
         """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         config = self._config
         is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
-        if not is_walker and conflict.along_mps > 0.5 * conflict.item.speed_mps:
+        if not (is_walker or conflict.crosses):
             order = order_of_joining(conflict, plan, config)
             if order is Order.FREELY:
                 return False

@@ -61,13 +61,13 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
 
 
 def is_in_the_way(conflict: Conflict, plan: EgoPlan) -> bool:
-    """Whether the ego drives on the way of a vehicle that has not come there yet, and can only get out of it.
+    """Whether the ego drives on the way of a vehicle that crosses it, not yet there, and can only get out of it.
 
     If it stopped there for another way that the vehicle may take, it would stand where the vehicle comes most likely.
     """
     ego = plan.ego
     is_inside = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M and ego.s_m - ego.rear_m < conflict.high_s_m
-    is_coming = conflict.enter_s > 0.0 and conflict.item.kind not in _VULNERABLE
+    is_coming = conflict.enter_s > 0.0 and conflict.crosses and conflict.item.kind not in _VULNERABLE
     return is_inside and is_coming and ego.speed_mps > _CROSSES_MPS
 
 

@@ -229,10 +229,10 @@ def test_tracker_begins_at_the_start_of_a_route_that_ends_there() -> None:
     """On a loop through Town02 the ego's rear axle was nearer to the end: it believed that it had arrived."""
     graph = chain([("arc", 60.0, np.pi), ("arc", 60.0, np.pi)])
     last = list(graph.lanes.values())[-1].curve
-    goal, axle = ([float(value) for value in last.pose_at(last.length_m - before_m)] for before_m in (2.7, 1.4))
+    goal, axle = (tuple(map(float, last.pose_at(last.length_m - before_m))) for before_m in (2.7, 1.4))
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(*goal))
     assert route.length_m > 300.0
-    assert RouteTracker(route).update(ego_state(VehicleState(*axle, 0.0), Stamp(0, 0.0))).s_m < 1.0
+    assert RouteTracker(route).update(ego_state(VehicleState(axle[0], axle[1], axle[2], 0.0), Stamp(0, 0.0))).s_m < 1.0
 
 
 @pytest.mark.parametrize("town", ["Town01", "Town02", "Town04", "Town10HD"])

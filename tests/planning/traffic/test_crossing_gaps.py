@@ -224,7 +224,11 @@ def test_an_ego_on_the_way_of_a_vehicle_gets_out_of_it(ways: str, gives_way: boo
     straight_on, turns = prediction.objects[0].modes[0], turning_east(prediction)
     modes = {"both": (straight_on, turns), "straight": (straight_on,), "turning": (turns,)}[ways]
     prediction = replace(prediction, objects=(replace(prediction.objects[0], modes=modes),))
-    free = SpeedCeiling(s_m + 0.5 * np.arange(160), np.full(160, 6.0), lambda _: Constraint(ConstraintKind.SPEED_LIMIT))
+    free = SpeedCeiling(
+        s_m + np.arange(160, dtype=np.float64) * 0.5,
+        np.full(160, 6.0),
+        lambda _: Constraint(ConstraintKind.SPEED_LIMIT),
+    )
     reference = backward_pass(free, SpeedConfig())
     times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
     ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, 1.0)
