@@ -98,6 +98,9 @@ _OFF_PATH_M = 1.2
 _LOST_STEPS = 4
 """Steps in a row in which a begun lane change is not safe, until the ego gives it up."""
 
+_STOOD_STEPS = 100
+"""Steps in which the ego stands in a lane change, until it gives it up; it begins none before it has moved."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -139,7 +142,7 @@ class LaneChanges:
         }
         self._speeds_mps = np.empty(STEPS)
         self._gains_mps2: Mapping[int, float] = {}
-        self._lost, self._aside_m, self._is_stuck = 0, 0.0, False
+        self._lost, self._stood, self._aside_m, self._is_stuck = 0, 0, 0.0, False
         self.change: Change | None = None
         self.soon_mps: float | None = None
 
@@ -157,6 +160,8 @@ class LaneChanges:
         """
         self._gains_mps2 = gains_mps2 or {}
         self.soon_mps = None
+        stands = ego.speed_mps < _STANDS_MPS
+        self._stood = self._stood + (self.change is not None) if stands else 0
         if self.change is None:
             self._aside_m = 0.0
             self.change = self._begin(ways, blockers, ego, top_mps)
@@ -202,7 +207,7 @@ class LaneChanges:
         until_s_m = min(max(now.until_s_m, self._end_of(blockers)), self._lane_end_s_m(now.side, ego) - _BACK_MIN_M)
         now = replace(now, until_s_m=until_s_m)
         off_m = abs(ego.offset_m - float(self.offsets(now, np.array([ego.s_m]), ego.speed_mps)[0]))
-        if ego.s_m > now.until_s_m or off_m > _OFF_PATH_M:
+        if ego.s_m > now.until_s_m or off_m > _OFF_PATH_M or self._stood > _STOOD_STEPS:
             return None
         front_m = ego.offset_m + self._body.front_m * math.sin(ego.turn_rad)
         if now.side * (front_m - now.from_m) > _IN_LANE_M or ego.s_m > now.from_s_m + 0.5 * now.length_m:
@@ -217,6 +222,8 @@ class LaneChanges:
         self, ways: Sequence[OnRoad], blockers: Sequence[OnRoad], ego: EgoOnRoad, top_mps: float
     ) -> Change | None:
         self._lost = 0
+        if self._stood > _STOOD_STEPS:
+            return None
         demands = _between(_PATIENT, _IMPATIENT, ego.impatience)
         sides = [
             (

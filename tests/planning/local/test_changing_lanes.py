@@ -168,6 +168,22 @@ def test_a_lane_change_that_the_ego_does_not_follow_is_over() -> None:
     assert changes.update([obstacle], [obstacle], EgoOnRoad(0.8 * change.length_m, 0.1, 8.0), 13.0) is None
 
 
+def test_an_ego_that_stands_in_a_lane_change_gives_it_up() -> None:
+    """It stood half in the next lane for 217 s, until the drive was over (obstacles 29)."""
+    route = find_route(two_lane_road(), Pose2D(0, 0, 0), Pose2D(200, 0, 0))
+    changes = LaneChanges(route, road_layout(route, two_lane_road()), Body(FRONT_M, REAR_M, CAR.width_m))
+    obstacle = standing(1, 60.0)
+    change = changes.update([obstacle], [obstacle], EgoOnRoad(0.0, 0.0, 8.0), 13.0)
+    assert change is not None
+    s_m = 0.6 * change.length_m
+    offset_m = float(changes.offsets(change, np.array([s_m]), 0.0)[0])
+    there = EgoOnRoad(s_m, offset_m, 0.0)
+    kept = [changes.update([obstacle], [obstacle], there, 13.0) is not None for _ in range(200)]
+    assert kept[:99] == [True] * 99
+    assert not any(kept[102:])
+    assert changes.update([obstacle], [obstacle], replace(there, speed_mps=1.0), 13.0) is not None
+
+
 def test_who_sets_off_is_not_slow() -> None:
     slow = SlowVehicles()
     for step in range(60):
