@@ -3,16 +3,31 @@
 #pragma once
 #include "av_vector.cuh"
 
+// Two floats rounded to half precision, as one word; the lower half first.
+__device__ inline uint32_t av_word_of(av_bf16, float low, float high) {
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800
+    uint32_t word;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(word) : "f"(high), "f"(low));
+    return word;
+#else
+    return av_to_bf16(low).bits | uint32_t(av_to_bf16(high).bits) << 16;
+#endif
+}
+__device__ inline uint32_t av_word_of(av_half, float low, float high) {
+    return av_to_half(low).bits | uint32_t(av_to_half(high).bits) << 16;
+}
+
 // One pack as 32-bit words; a single half-precision element takes a whole word.
 template <class T, int LANES> struct av_words {
     static constexpr int COUNT = (sizeof(T) * LANES + 3) / 4;
     uint32_t word[COUNT];
 
     __device__ float value(int k) const { return av_word_value(T(), word[k * int(sizeof(T)) / 4], k); }
-    __device__ void clear() {
+    __device__ void fill(uint32_t value) {
 #pragma unroll
-        for (int i = 0; i < COUNT; ++i) word[i] = 0u;
+        for (int i = 0; i < COUNT; ++i) word[i] = value;
     }
+    __device__ void clear() { fill(0u); }
     __device__ void load_once(const T* p) {
         if constexpr (sizeof(T) * LANES == 16) {
             av_load_words_once(p, word);
@@ -27,6 +42,32 @@ template <class T, int LANES> struct av_words {
             const av_pack<uint32_t, COUNT> got = *reinterpret_cast<const av_pack<uint32_t, COUNT>*>(p);
 #pragma unroll
             for (int i = 0; i < COUNT; ++i) word[i] = got.at[i];
+        }
+    }
+    __device__ void round(const float* x) {
+#pragma unroll
+        for (int i = 0; i < COUNT; ++i) {
+            if constexpr (sizeof(T) == 4) word[i] = __float_as_uint(x[i]);
+            else word[i] = av_word_of(T(), x[2 * i], LANES > 1 ? x[2 * i + 1] : 0.0f);
+        }
+    }
+    // To global memory. A whole pack is one instruction by name: left to itself, the compiler stores some in parts.
+    __device__ void store(T* p) const {
+        if constexpr (sizeof(T) * LANES == 16) {
+#ifndef AV_ON_CPU
+            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(p), "r"(word[0]), "r"(word[1]), "r"(word[2]),
+                         "r"(word[3])
+                         : "memory");
+#else
+            for (int i = 0; i < COUNT; ++i) reinterpret_cast<uint32_t*>(p)[i] = word[i];
+#endif
+        } else if constexpr (sizeof(T) * LANES < 4) {
+            *reinterpret_cast<uint16_t*>(p) = uint16_t(word[0]);
+        } else {
+            av_pack<uint32_t, COUNT> pack;
+#pragma unroll
+            for (int i = 0; i < COUNT; ++i) pack.at[i] = word[i];
+            *reinterpret_cast<av_pack<uint32_t, COUNT>*>(p) = pack;
         }
     }
     // Hides from the compiler that the words have not changed; otherwise it would keep the converted numbers of one

@@ -46,6 +46,24 @@ __device__ inline void av_wait_for_phase(uint64_t* barrier, unsigned parity) {
         : "memory");
 }
 
+// Stores two floats at the place of `own` in block `rank` of the cluster; their bytes arrive at the `barrier` there.
+// The launch must have clusters: in a launch of single blocks the instruction is illegal.
+__device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
+    asm volatile(
+        "{\n\t.reg .b32 there, then;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 then, %1, %2;\n\t"
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [then];\n\t}" ::"r"(
+            av_shared_address_of(own)),
+        "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
+        : "memory");
+}
+// Copies `bytes` of global to shared memory; the bytes arrive at `barrier`. Addresses and size are multiples of 16.
+__device__ inline void av_copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     av_shared_address_of(to)),
+                 "l"(from), "r"(bytes), "r"(av_shared_address_of(barrier))
+                 : "memory");
+}
+
 __device__ inline void av_prefetch_map(const av_tensor_map& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map)) : "memory");
 }
@@ -103,4 +121,29 @@ template <int LATER> __device__ inline void av_wait_until_read() {
 }
 // Waits until the stores of all groups are complete.
 __device__ inline void av_wait_until_stored() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
+#else
+// On the CPU a copy is done at once. The low word of a barrier counts the phases that have ended; the high word what
+// the present one lacks: its one arrival as 2^24, and the announced bytes. Bytes may come before they are announced.
+constexpr int AV_ONE_ARRIVAL = 1 << 24;
+inline void av_barrier_add(uint64_t* barrier, int lacking) {
+    unsigned* const ended = reinterpret_cast<unsigned*>(barrier);
+    int* const lacks = reinterpret_cast<int*>(barrier) + 1;
+    *lacks += lacking;
+    if (*lacks == 0) ++*ended, *lacks = AV_ONE_ARRIVAL;
+}
+inline void av_barrier_init(uint64_t* barrier, int) { *barrier = uint64_t(AV_ONE_ARRIVAL) << 32; }
+inline void av_barriers_are_made() {}
+inline void av_arrive_expecting(uint64_t* barrier, int bytes) { av_barrier_add(barrier, bytes - AV_ONE_ARRIVAL); }
+inline void av_wait_for_phase(uint64_t* barrier, unsigned parity) {
+    const unsigned* const ended = reinterpret_cast<const unsigned*>(barrier);
+    while ((*ended & 1u) == parity) shim::yield(ended);
+}
+inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
+    *static_cast<float2*>(shim::peer_address(own, rank)) = value;
+    av_barrier_add(static_cast<uint64_t*>(shim::peer_address(barrier, rank)), -int(sizeof(float2)));
+}
+inline void av_copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
+    memcpy(to, from, bytes);
+    av_barrier_add(barrier, -bytes);
+}
 #endif

@@ -9,16 +9,6 @@
 
 constexpr float AV_LOG2_E = 1.4426950408889634f;
 
-// Stores two floats at the place of `own` in block `rank` of the cluster; their bytes arrive at the `barrier` there.
-// The launch must have clusters: in a launch of single blocks the instruction is illegal.
-__device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
-    asm volatile(
-        "{\n\t.reg .b32 there, then;\n\tmapa.shared::cluster.u32 there, %0, %2;\n\tmapa.shared::cluster.u32 then, %1, %2;\n\t"
-        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.f32 [there], {%3, %4}, [then];\n\t}" ::"r"(
-            av_shared_address_of(own)),
-        "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
-        : "memory");
-}
 // e^x for x <= 0, by the instruction for powers of two. This gives 0 for results below 2^-126, so 2^24 times the power
 // is computed.
 __device__ inline float av_power_of_less(float x) {

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from cuda_ops.library import rows
+from cuda_ops.library import ahead, rows
+from cuda_ops.library.ahead import Ahead
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import F32, I32, I64, Argument, Launcher, Ptr, ceil_div
@@ -51,6 +52,21 @@ def spread(is_rms: bool, rule: Any) -> Launch:
         values: list[Argument] = [*(Ptr(array) for array in arrays), I32(problem.columns), F32(problem.epsilon)]
         grid = (problem.rows * chosen.blocks, 1, 1)
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)
+
+    return launch
+
+
+def loaded_ahead(is_rms: bool, rule: Callable[[Problem], Ahead]) -> Launch:
+    """Launch rule of version 6; `rule` returns its `Ahead` for a problem."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        shape = rule(problem)
+        weights = [array is not None for array in arrays[1:3]]
+        flags = ", ".join(map(rows.flag, (shape.keeps_weights, *weights, is_rms)))
+        kernel = f"norm_ahead<{shape.template(problem)}, {flags}>"
+        numbers: list[Argument] = [I64(problem.rows), I32(problem.columns), F32(problem.epsilon)]
+        values: list[Argument] = [*(Ptr(array) for array in arrays), *numbers]
+        ahead.start(launcher, kernel, shape, problem, values, sum(weights) if shape.keeps_weights else 0)
 
     return launch
 
@@ -134,6 +150,19 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 instructions=("LDG.E.128", "STG.E.128"),
             ),
             *_in_registers(is_rms),
+            Version(
+                6,
+                "ahead",
+                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one exchange "
+                "per row, in which each warp sends its pair to all blocks.",
+                why="Loads are in flight while a block reduces, exchanges and stores, and no block waits for a barrier of "
+                "its cluster.",
+                limit="Each warp joins the pairs of all warps of its row.",
+                launch=loaded_ahead(is_rms, ahead.rows_ahead),
+                fits=ahead.fits,
+                architecture_min=90,
+                instructions=("UBLKCP", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "SHFL.BFLY", "STG.E.128"),
+            ),
         ),
     )
 

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from cuda_ops.library import rows
+from cuda_ops.library import ahead, rows
+from cuda_ops.library.ahead import Ahead
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
 from cuda_ops.library.rows import Spread
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, ceil_div
@@ -46,6 +47,18 @@ def spread(is_log: bool, rule: Callable[[Problem], Spread]) -> Launch:
         grid = (problem.rows * chosen.blocks, 1, 1)
         values: list[Argument] = [*map(Ptr, arrays), I32(problem.columns)]
         launcher.launch(kernel, grid, chosen.threads, values, cluster=chosen.blocks)
+
+    return launch
+
+
+def loaded_ahead(is_log: bool, rule: Callable[[Problem], Ahead]) -> Launch:
+    """Launch rule of version 6; `rule` returns its `Ahead` for a problem."""
+
+    def launch(launcher: Launcher, problem: Problem, arrays: Sequence[Any]) -> None:
+        shape = rule(problem)
+        kernel = f"softmax_ahead<{shape.template(problem)}, {rows.flag(is_log)}>"
+        values: list[Argument] = [*map(Ptr, arrays), I64(problem.rows), I32(problem.columns)]
+        ahead.start(launcher, kernel, shape, problem, values)
 
     return launch
 
@@ -114,6 +127,19 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
                     "for the memory, which is busy at 75 % of its peak (H100, rows of 131,072)."
                 ),
                 arithmetic=("MUFU.EX2",),
+            ),
+            Version(
+                6,
+                "ahead",
+                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one exchange "
+                "per row, in which each warp sends its pair to all blocks.",
+                why="Loads are in flight while a block reduces, exchanges and stores. No block waits for a barrier of its "
+                "cluster, and the exponentials of half precision are three instructions instead of nine.",
+                limit="Each warp joins the pairs of all warps of its row.",
+                launch=loaded_ahead(is_log, ahead.rows_ahead),
+                fits=ahead.fits,
+                architecture_min=90,
+                instructions=("UBLKCP", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "MUFU.EX2", "STG.E.128"),
             ),
         ),
     )

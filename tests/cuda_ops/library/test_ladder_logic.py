@@ -38,7 +38,12 @@ from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build_together, find_co
 Array = np.ndarray[Any, Any]
 ON_CPU = [(ladder, version) for ladder, version in cases.VERSIONS if version.has_cpu_form]
 FLAT_SIZES = (1, 31, 1024, 5003)
-ROWS = {"warp": ((5, 104), (3, 1024)), "block": ((3, 1104), (2, 9000)), "cluster": ((2, 5000), (1, 33000))}
+ROWS = {
+    "warp": ((5, 104), (3, 1024)),
+    "block": ((3, 1104), (2, 9000)),
+    "cluster": ((2, 5000), (1, 33000)),
+    "ahead": ((13, 1104), (3, 33000)),
+}
 ANY_ROWS = ((3, 24), (2, 2056))
 PERSISTENT_ROWS = {
     "warp": ((29, 104), (25, 1024)),

@@ -1,0 +1,54 @@
+// LayerNorm or RMSNorm of each row by a block or a cluster that takes row after row, and loads rows ahead
+// (av_row_ring.cuh).
+//
+// Each warp finds mean and sum of squared distances of its own chunk; one exchange joins them to those of the row. With
+// KEEPS_WEIGHTS a block copies its part of weight and bias to shared memory once, instead of loading it for every row.
+#include "rows/av_row_exchange.cuh"
+#include "rows/av_row_moments.cuh"
+#include "rows/av_row_ring.cuh"
+
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, av_copies COPIES, int AT_ONCE,
+          bool KEEPS_WEIGHTS, bool HAS_WEIGHT, bool HAS_BIAS, bool IS_RMS>
+__global__ void __launch_bounds__(THREADS, AT_ONCE)
+norm_ahead(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int columns, float epsilon) {
+    using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES, COPIES>;
+    using Exchange = av_row_exchange<THREADS, BLOCKS>;
+    AV_DYNAMIC_SHARED(T, slots);
+    AV_SHARED_ARRAY(uint64_t, slot_barriers, Ring::BARRIERS);
+    AV_SHARED_ARRAY(uint64_t, pair_barriers, 2);
+    AV_SHARED_ARRAY(float2, pairs, 2 * Exchange::PAIRS);
+    Exchange exchange;
+    exchange.begin(pairs, pair_barriers);
+    Ring ring;
+    ring.begin(x, rows, columns, slots, slot_barriers);
+    T* const kept = slots + (STAGES * Ring::WARPS + av_warp()) * Ring::CHUNK;
+    av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_WEIGHT> factors;
+    av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_BIAS> more;
+    factors.begin(ring.part, weight + ring.first, kept);
+    more.begin(ring.part, bias + ring.first, kept + (HAS_WEIGHT ? Ring::WARPS * Ring::CHUNK : 0));
+    exchange.begun();
+    for (; ring.row < rows; ring.next()) {
+        ring.take(0u);
+        const float2 own = av_moments_of_chunk<IS_RMS>(ring.part);
+        const float2 all = av_join_chunks<Exchange::PAIRS, Ring::CHUNK, IS_RMS>(exchange.of_all(own), columns);
+        const float scale = 1.0f / sqrtf(all.y / float(columns) + epsilon);
+        ring.part.stay_packed();
+        T* const to = out + ring.offset(ring.row);
+#pragma unroll
+        for (int v = 0; v < VECTORS; ++v) {
+            if (!ring.part.has(v)) continue;
+            const int column = ring.part.column(v);
+            const av_words<T, LANES> factor = factors.at(column), added = more.at(column);
+            float result[LANES];
+#pragma unroll
+            for (int k = 0; k < LANES; ++k) {
+                result[k] = (ring.part.value(v, k) - all.x) * scale;
+                if (HAS_WEIGHT) result[k] *= factor.value(k);
+                if (HAS_BIAS) result[k] += added.value(k);
+            }
+            av_words<T, LANES> words;
+            words.round(result);
+            words.store(to + column);
+        }
+    }
+}
