@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from cuda_ops.library import flat
+from cuda_ops.library import ahead, flat
 from cuda_ops.library.activation.ladder import RELU, SIGMOID
 from cuda_ops.library.activation_backward.ladder import RELU_BACKWARD, SIGMOID_BACKWARD
 from cuda_ops.library.add.ladder import ADD
+from cuda_ops.library.ahead import Ahead
 from cuda_ops.library.ladder import (
     BFLOAT16,
     FLOAT32,
@@ -398,6 +399,8 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
         return found
     warp, spread = _rules(ladder)
     more = list(_pipelines(ladder, problem)) if ladder.folder == "norm_backward" else []
+    if ladder.folder in ("softmax", "norm") and problem.columns > WARP_COLUMNS_MAX:
+        more = list(_aheads(ladder, problem))
     if problem.columns <= WARP_COLUMNS_MAX:
         found = [Shape(f"{warps} warps", ladder.versions[2], warp(warps)) for warps in (1, 2, 4, 8)]
         found += [_spread_shape(ladder, one, spread) for one in _spreads(problem, (8, 16)) if one.blocks == 1]
@@ -468,6 +471,49 @@ def _pipelines(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
                     if stages > 1:
                         rule = norm_backward.pipelined(is_rms, _always(one), stages, "ahead")
                         yield Shape(f"{title}, ahead", ladder.versions[6], rule)
+
+
+def _aheads(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
+    """Shapes of version 6 of softmax and the norms."""
+    module: Any = softmax if ladder.folder == "softmax" else norm
+    version, is_other = ladder.versions[-1], ladder in (LOG_SOFTMAX, RMS_NORM)
+    for one in dict.fromkeys(_ahead_shapes(ladder, problem) if version.can_run(problem) else ()):
+        copies = f"{one.stages} stages by {'engine' if one.by_engine else 'threads'}" if one.stages else "no stages"
+        ends = ", persistent" * one.is_persistent + ", weights kept" * one.keeps_weights
+        title = f"{one.blocks} x {one.threads} threads, {one.vectors} packs, {one.at_once} at once, {copies}{ends}"
+        yield Shape(title, version, module.loaded_ahead(is_other, _always(one)))
+
+
+def _ahead_shapes(ladder: Ladder, problem: Problem) -> Iterator[Ahead]:
+    """Distributions that fill the row exactly; blocks of a cluster have at least 16 KiB of it."""
+    size = problem.element.size_bytes
+    for each in (16, 32, 64) if size == 4 and problem.columns <= 1 << 13 else (32, 64):
+        words = each if ladder is SOFTMAX else each * size // 4
+        for threads in (64, 128, 256, 512, 1024):
+            blocks = problem.columns // (each * threads)
+            if blocks * each * threads != problem.columns or blocks not in (1, 2, 4, CLUSTER_BLOCKS_MAX):
+                continue
+            if blocks > 1 and each * threads * size < 16 << 10:
+                continue
+            for resident in (1024, 512) if words <= 32 else (512,):  # 64 or 128 registers per thread
+                if threads <= resident:
+                    one = Ahead(each // problem.lanes, threads, blocks, 0, False, resident // threads, False)
+                    yield from _stages(ladder, problem, one)
+
+
+def _stages(ladder: Ladder, problem: Problem, one: Ahead) -> Iterator[Ahead]:
+    """A distribution without stages, as persistent blocks with 1 or 2 rows ahead, and with weights kept."""
+    room = ahead.SHARED_BYTES_MAX // one.at_once // one.part_bytes(problem)
+    yield one
+    ring = [replace(one, stages=stages, by_engine=True, is_persistent=True) for stages in (1, 2) if stages <= room]
+    yield from ring
+    if ring and one.at_once * one.threads == 1024:
+        yield replace(ring[-1], by_engine=False)
+        yield replace(one, stages=1)
+    kept = 2 if ladder is LAYER_NORM else 1
+    yield from [
+        replace(one, keeps_weights=True) for one in ring if ladder.folder == "norm" and one.stages + kept <= room
+    ][-1:]
 
 
 def _title(spread: Spread) -> str:

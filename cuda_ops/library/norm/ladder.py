@@ -153,10 +153,10 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
             Version(
                 6,
                 "ahead",
-                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one exchange "
-                "per row, in which each warp sends its pair to all blocks.",
-                why="Loads are in flight while a block reduces, exchanges and stores, and no block waits for a barrier of "
-                "its cluster.",
+                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one "
+                "exchange per row, in which each warp sends its pair to all blocks.",
+                why="Loads are in flight while a block reduces, exchanges and stores, and no block waits for a barrier "
+                "of its cluster.",
                 limit="Each warp joins the pairs of all warps of its row.",
                 launch=loaded_ahead(is_rms, ahead.rows_ahead),
                 fits=ahead.fits,

@@ -131,10 +131,10 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
             Version(
                 6,
                 "ahead",
-                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one exchange "
-                "per row, in which each warp sends its pair to all blocks.",
-                why="Loads are in flight while a block reduces, exchanges and stores. No block waits for a barrier of its "
-                "cluster, and the exponentials of half precision are three instructions instead of nine.",
+                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one "
+                "exchange per row, in which each warp sends its pair to all blocks.",
+                why="Loads are in flight while a block reduces, exchanges and stores. No block waits for a barrier of "
+                "its cluster, and the exponentials of half precision are three instructions instead of nine.",
                 limit="Each warp joins the pairs of all warps of its row.",
                 launch=loaded_ahead(is_log, ahead.rows_ahead),
                 fits=ahead.fits,
