@@ -498,22 +498,26 @@ def _ahead_shapes(ladder: Ladder, problem: Problem) -> Iterator[Ahead]:
             for resident in (1024, 512) if words <= 32 else (512,):  # 64 or 128 registers per thread
                 if threads <= resident:
                     one = Ahead(each // problem.lanes, threads, blocks, 0, False, resident // threads, False)
-                    yield from _stages(ladder, problem, one)
+                    yield from _stages(ladder, problem, one, resident == 1024 or words > 32)
 
 
-def _stages(ladder: Ladder, problem: Problem, one: Ahead) -> Iterator[Ahead]:
-    """A distribution without stages, as persistent blocks with 1 or 2 rows ahead, and with weights kept."""
+def _stages(ladder: Ladder, problem: Problem, one: Ahead, has_all: bool) -> Iterator[Ahead]:
+    """A distribution without stages, as persistent blocks with 1 or 2 rows ahead, and with weights kept.
+
+    Unless it `has_all`, only with the most rows ahead.
+    """
     room = ahead.SHARED_BYTES_MAX // one.at_once // one.part_bytes(problem)
-    yield one
     ring = [replace(one, stages=stages, by_engine=True, is_persistent=True) for stages in (1, 2) if stages <= room]
-    yield from ring
-    if ring and one.at_once * one.threads == 1024:
-        yield replace(ring[-1], by_engine=False)
-        yield replace(one, stages=1)
-    kept = 2 if ladder is LAYER_NORM else 1
-    yield from [
-        replace(one, keeps_weights=True) for one in ring if ladder.folder == "norm" and one.stages + kept <= room
-    ][-1:]
+    if has_all:
+        yield from (one, *ring)
+        yield from (replace(other, by_engine=False) for other in ring[-1:])
+        yield from (replace(one, stages=1) for _ in ring[:1])
+    else:
+        yield from ring[-1:]
+    if ladder.folder == "norm":
+        kept = 2 if ladder is LAYER_NORM else 1
+        fitting = [other for other in (one, *ring) if other.stages + kept <= room]
+        yield from (replace(other, keeps_weights=True) for other in (*fitting[: int(has_all)], *fitting[1:][-1:]))
 
 
 def _title(spread: Spread) -> str:

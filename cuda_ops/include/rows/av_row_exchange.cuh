@@ -26,13 +26,10 @@ template <int THREADS, int BLOCKS> struct av_row_exchange {
             av_cluster_begin();
         }
     }
-    // Waits until the barriers of all blocks are made; call it once, before the first exchange.
-    __device__ void begun() const {
-        if constexpr (BLOCKS > 1) av_cluster_wait();
-    }
     // Sends the pair of this warp, which all its lanes hold, and returns the PAIRS pairs of the row.
     __device__ const float2* of_all(float2 pair) {
         const unsigned set = row & 1u, parity = row >> 1 & 1u;
+        if (BLOCKS > 1 && row == 0u) av_cluster_wait();  // the barriers of all blocks are made
         float2* const to = slots + set * PAIRS;
         ++row;
         if constexpr (BLOCKS > 1) {

@@ -1,5 +1,6 @@
 // Mean and sum of squared distances to it, of the chunk of a row that a warp holds, and of all chunks of the row.
 #pragma once
+#include "av_async.cuh"
 #include "av_packs.cuh"
 #include "av_reduce.cuh"
 
@@ -31,16 +32,17 @@ template <int PAIRS, int CHUNK, bool IS_RMS> __device__ inline float2 av_join_ch
     }
     return make_float2(mean, av_reduce_warp<av_sum>(squares));
 }
-// The weights, or biases, of a chunk: kept in shared memory, or loaded from global memory for each row.
+// The weights, or biases, of a chunk: copied to shared memory ahead, or loaded from global memory for each row.
 template <class T, int LANES, int VECTORS, bool IS_KEPT, bool IS_THERE> struct av_row_weights {
     const T* from;
 
-    // `kept`: shared memory for a chunk. A thread reads only what it has written itself, so there is no barrier.
+    // `kept`: shared memory for a chunk. A thread reads only what it has copied itself, so there is no barrier; it
+    // waits for its copies before it calls `at`.
     __device__ void begin(const av_row_packs<T, LANES, VECTORS, 32>& part, const T* global, T* kept) {
         from = IS_KEPT ? kept : global;
         if constexpr (IS_KEPT && IS_THERE)
             for (int v = 0; v < VECTORS; ++v)
-                if (part.has(v)) av_store<T, LANES>(kept + part.column(v), av_load_once<T, LANES>(global + part.column(v)));
+                if (part.has(v)) av_copy_async<T, LANES>(kept + part.column(v), global + part.column(v));
     }
     __device__ av_words<T, LANES> at(int column) const {
         av_words<T, LANES> words;

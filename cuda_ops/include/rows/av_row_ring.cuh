@@ -14,23 +14,28 @@ enum av_copies { AV_BY_THREADS, AV_BY_ENGINE };
 
 template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, av_copies COPIES> struct av_row_ring {
     static constexpr int WARPS = THREADS / 32;
-    static constexpr int CHUNK = 32 * VECTORS * LANES;             // elements of a row that a warp takes
+    static constexpr int CHUNK = 32 * VECTORS * LANES;  // elements of a row that a warp takes
+    static constexpr bool WAITS_FOR_COPIES = STAGES > 0 && COPIES == AV_BY_THREADS;  // in take()
     static constexpr int BARRIERS = COPIES == AV_BY_ENGINE ? WARPS * STAGES : 1;
-    av_row_packs<T, LANES, VECTORS, 32> part;                      // the chunk of the present row
+    av_row_packs<T, LANES, VECTORS, 32> part;  // the chunk of the present row
     const T* x;
-    T* slots;                                                      // of this warp
-    uint64_t* arrived;                                             // a barrier for each slot of this warp
+    T* slots;           // of this warp
+    uint64_t* arrived;  // a barrier for each slot of this warp
     int64_t row, rows;
-    int columns, first, stage;                                     // of a row; of this chunk; the slot of the present row
-    unsigned parity;                                               // of the slot's barrier
+    int columns, first, stage;  // of a row; the chunk's first one; the slot of the present row
+    unsigned parity;            // of the slot's barrier
 
-    // `ring`: shared memory for STAGES * WARPS chunks; `barriers`: for BARRIERS of them. Starts the first copies.
-    __device__ void begin(const T* from, int64_t count, int row_columns, T* ring, uint64_t* barriers) {
-        x = from, rows = count, columns = row_columns;
-        row = blockIdx.x / BLOCKS, stage = 0, parity = 0u;
+    // The place of this warp in rows and shared memory: `ring` has room for STAGES * WARPS chunks, `barriers` for
+    // BARRIERS.
+    __device__ void place(int row_columns, T* ring, uint64_t* barriers) {
+        columns = row_columns;
         first = ((BLOCKS > 1 ? int(av_cluster_rank()) : 0) * WARPS + av_warp()) * CHUNK;
         part.thread = av_lane(), part.columns = av_clamp(columns - first, 0, CHUNK);
         slots = ring + av_warp() * STAGES * CHUNK, arrived = barriers + av_warp() * STAGES;
+    }
+    // Starts the copies of the first rows.
+    __device__ void begin(const T* from, int64_t count) {
+        x = from, rows = count, row = blockIdx.x / BLOCKS, stage = 0, parity = 0u;
         if constexpr (COPIES == AV_BY_ENGINE) {
             if (av_lane() == 0) {
                 for (int s = 0; s < STAGES; ++s) av_barrier_init(arrived + s, 1);
@@ -64,7 +69,7 @@ template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, 
     // Takes the chunk of the present row into `part`. Elements after the end of the row become `other`, a word of T's.
     __device__ void take(uint32_t other) {
         if constexpr (STAGES > 0) {
-            if constexpr (COPIES == AV_BY_THREADS) av_wait_for_copies<STAGES - 1>();
+            if constexpr (WAITS_FOR_COPIES) av_wait_for_copies<STAGES - 1>();
             else if (part.columns > 0) av_wait_for_phase(arrived + stage, parity);
         }
         const T* const from = STAGES > 0 ? slots + stage * CHUNK : x + offset(row);
@@ -75,7 +80,7 @@ template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, 
             else part.at[v].load_once(from + part.column(v));
         }
         if constexpr (STAGES > 0) {
-            if constexpr (COPIES == AV_BY_ENGINE) __syncwarp();    // all lanes have read the slot
+            if constexpr (COPIES == AV_BY_ENGINE) __syncwarp();  // all lanes have read the slot
             copy(row + STAGES * step(), stage);
         }
     }

@@ -31,7 +31,8 @@ template <class T> __device__ inline uint32_t av_max_of_halves(T type, uint32_t 
 }
 #endif
 // The greatest element of a chunk; -inf fills it up.
-template <class T, int LANES, int VECTORS> __device__ inline float av_max_of(const av_row_packs<T, LANES, VECTORS, 32>& x) {
+template <class T, int LANES, int VECTORS>
+__device__ inline float av_max_of(const av_row_packs<T, LANES, VECTORS, 32>& x) {
     float most = -INFINITY;
     if constexpr (sizeof(T) == 2 && LANES % 2 == 0) {
         uint32_t word = av_minus_infinities(T());
@@ -49,8 +50,8 @@ template <class T, int LANES, int VECTORS> __device__ inline float av_max_of(con
     return most;
 }
 
-// 2^raise e^x for x <= 0; raise is 0 or 8. Half precision needs three instructions. The one for powers of two gives 0 for
-// results below 2^-126; raised by 2^8 these are the ones that bfloat16 rounds to 0.
+// 2^raise e^x for x <= 0; raise is 0 or 8. Half precision needs three instructions. The one for powers of two gives 0
+// for results below 2^-126; raised by 2^8 these are the ones that bfloat16 rounds to 0.
 template <class T> __device__ inline float av_row_exp(float x, float raise = 0.0f) {
 #ifndef AV_ON_CPU
     if constexpr (sizeof(T) == 2) {

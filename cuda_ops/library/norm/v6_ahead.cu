@@ -2,7 +2,8 @@
 // (av_row_ring.cuh).
 //
 // Each warp finds mean and sum of squared distances of its own chunk; one exchange joins them to those of the row. With
-// KEEPS_WEIGHTS a block copies its part of weight and bias to shared memory once, instead of loading it for every row.
+// KEEPS_WEIGHTS a block copies its part of weight and bias to shared memory when it begins; otherwise it loads them for
+// every row, after the exchange.
 #include "rows/av_row_exchange.cuh"
 #include "rows/av_row_moments.cuh"
 #include "rows/av_row_ring.cuh"
@@ -20,19 +21,21 @@ norm_ahead(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int
     Exchange exchange;
     exchange.begin(pairs, pair_barriers);
     Ring ring;
-    ring.begin(x, rows, columns, slots, slot_barriers);
+    ring.place(columns, slots, slot_barriers);
     T* const kept = slots + (STAGES * Ring::WARPS + av_warp()) * Ring::CHUNK;
     av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_WEIGHT> factors;
     av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_BIAS> more;
     factors.begin(ring.part, weight + ring.first, kept);
     more.begin(ring.part, bias + ring.first, kept + (HAS_WEIGHT ? Ring::WARPS * Ring::CHUNK : 0));
-    exchange.begun();
+    av_commit_copies();  // before the rows' copies, so that they have arrived when a row has
+    ring.begin(x, rows);
     for (; ring.row < rows; ring.next()) {
         ring.take(0u);
         const float2 own = av_moments_of_chunk<IS_RMS>(ring.part);
         const float2 all = av_join_chunks<Exchange::PAIRS, Ring::CHUNK, IS_RMS>(exchange.of_all(own), columns);
         const float scale = 1.0f / sqrtf(all.y / float(columns) + epsilon);
         ring.part.stay_packed();
+        if (KEEPS_WEIGHTS && !Ring::WAITS_FOR_COPIES) av_wait_for_copies<0>();
         T* const to = out + ring.offset(ring.row);
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {

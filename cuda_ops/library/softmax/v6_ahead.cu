@@ -20,8 +20,8 @@ softmax_ahead(const T* x, T* out, int64_t rows, int columns) {
     Exchange exchange;
     exchange.begin(pairs, pair_barriers);
     Ring ring;
-    ring.begin(x, rows, columns, slots, slot_barriers);
-    exchange.begun();
+    ring.place(columns, slots, slot_barriers);
+    ring.begin(x, rows);
     for (; ring.row < rows; ring.next()) {
         ring.take(av_minus_infinities(T()));
         const float most = av_reduce_warp<av_max>(av_max_of(ring.part)), own = av_softmax_shift(most);

@@ -1,0 +1,71 @@
+"""Ways to load rows ahead that no default shape has: stages, who copies, one row per block, weights kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+from cuda_ops.library.ahead import Ahead  # noqa: E402
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Version  # noqa: E402
+from cuda_ops.library.norm import ladder as norm  # noqa: E402
+from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
+from cuda_ops.library.recorder import record  # noqa: E402
+from cuda_ops.library.softmax import ladder as softmax  # noqa: E402
+from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX  # noqa: E402
+from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
+from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
+from tests.cuda_ops.library.test_ladder_logic import Case  # noqa: E402
+from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build_together, find_compiler  # noqa: E402
+
+ROWS = 13
+"""More than twice the blocks that run at once: slots and barriers are used again."""
+SHAPES = {
+    "one row per block": Ahead(4, 64, 1, 0, is_persistent=False, keeps_weights=True),
+    "one row per cluster": Ahead(4, 64, 4, 0, is_persistent=False),
+    "staged by threads": Ahead(4, 64, 2, 1, keeps_weights=True),
+    "three stages by the engine": Ahead(4, 32, 2, 3, by_engine=True, keeps_weights=True),
+    "one stage of a block": Ahead(4, 96, 1, 1, by_engine=True),
+}
+
+
+def problems(ladder: Ladder, element: Element, shape: Ahead) -> list[Case]:
+    """Rows that fill the shape, rows that do not, and special ones."""
+    lanes = 16 // element.size_bytes
+    most = shape.vectors * lanes * shape.threads * shape.blocks
+    short = most // 2 - lanes
+    full, part = (cases.inputs_of(ladder, element, ROWS, columns) for columns in (most, short))
+    special = cases.with_special(ladder, cases.special_rows(element, most))
+    return [
+        Case(ladder, full, ROWS, most, 0),
+        Case(ladder, part, ROWS, short, 0),
+        Case(ladder, special, len(special[0]), most, 0),
+    ]
+
+
+@pytest.mark.parametrize("folder", ["softmax", "norm"])
+def test_each_way_gives_the_exact_result_rounded(folder: str, tmp_path: Path) -> None:
+    find_compiler()
+    module: Any = softmax if folder == "softmax" else norm
+    pairs = (
+        ((SOFTMAX, BFLOAT16), (LOG_SOFTMAX, FLOAT32))
+        if folder == "softmax"
+        else ((LAYER_NORM, BFLOAT16), (RMS_NORM, FLOAT32))
+    )
+    runs: list[tuple[Version, Case]] = []
+    for ladder, element in pairs:
+        for shape in SHAPES.values():
+            launch = module.loaded_ahead(ladder in (LOG_SOFTMAX, RMS_NORM), lambda problem, shape=shape: shape)
+            version = replace(ladder.versions[-1], launch=launch)
+            runs += [(version, case) for case in problems(ladder, element, shape)]
+    launches = [record(case.ladder, version, case.problem, case.absent) for version, case in runs]
+    kernels = tuple(sorted({one.kernel for made in launches for one in made}))
+    library = build_together([KernelSource(f"library/{folder}/v6_ahead", instances=kernels)], tmp_path)
+    launcher = ShimLauncher(library)
+    for version, case in runs:
+        version.launch(launcher, case.problem, case.arrays)
+        case.check(version)
