@@ -24,7 +24,7 @@ from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build_together, find_co
 
 LINES_MAX = 60
 SECTION = (pages.PAGES / "README.md").read_text().partition("## Add a version\n")[2].partition("\n## ")[0]
-NUMBER = 6
+NUMBER = 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def test_it_takes_few_lines(added: Added) -> None:
     assert added.lines < LINES_MAX
     assert f"take {added.lines} lines" in SECTION
     for ladder, version in added.versions:
-        assert (version.number, ladder.source(version)) == (NUMBER, "library/softmax/v6_shared")
+        assert (version.number, ladder.source(version)) == (NUMBER, "library/softmax/v7_shared")
 
 
 def test_it_gives_the_exact_result_rounded(added: Added, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_it_gives_the_exact_result_rounded(added: Added, tmp_path: Path) -> None
     made = [(ladder, version, cases_for(ladder, version)) for ladder, version in added.versions]
     kernels = {launch.kernel for _, version, all_cases in made for case in all_cases
                for launch in record(case.ladder, version, case.problem)}  # fmt: skip
-    source = compiler.KernelSource("library/softmax/v6_shared", instances=tuple(sorted(kernels)))
+    source = compiler.KernelSource("library/softmax/v7_shared", instances=tuple(sorted(kernels)))
     launcher = ShimLauncher(build_together([source], tmp_path))
     for _, version, all_cases in made:
         for case in all_cases:
@@ -103,5 +103,5 @@ def test_its_machine_code_is_what_it_says(added: Added, nvrtc: str, tmp_path: Pa
 def test_its_page_names_it(added: Added) -> None:
     """Step 4: the pages are made from the ladders."""
     text = pages.page(added.ladders[0], {})
-    (line,) = (line for line in text.splitlines() if line.startswith("| [6: shared]"))
+    (line,) = (line for line in text.splitlines() if line.startswith("| [7: shared]"))
     assert line.split(" | ")[1] == added.versions[0][1].change
