@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cuda_ops.library.ladder import PACK_BYTES, Problem
-from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, CLUSTER_COLUMNS_MAX, ROWS_MAX
+from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, CLUSTER_COLUMNS_MAX, EACH_MAX, ROWS_MAX, has_full_packs_of_half
 from cuda_ops.runtime.launcher import Argument, Launcher, ceil_div
 
-EACH = 32
-"""Elements of a row that a thread holds by default."""
+ALONE_THREADS, CLUSTER_THREADS = 512, 256
+"""Threads of a block that has a row for itself, and of a cluster's block, while as many hold the row."""
 THREADS_AT_ONCE = 1024
-"""Threads that a processor runs at once by default: 64 registers for each."""
+"""Threads that a processor runs at once: 64 registers for each."""
 SHARED_BYTES_MAX = 222 << 10
-"""Shared memory of a processor for rows that are loaded ahead, bytes; 5 KB are left for the exchange and the driver."""
-STAGES_MAX = 2
+"""Shared memory of a processor for rows and weights, bytes; 5 KB are left for the exchange and the driver."""
+TIMED_COLUMNS = range(4096, (1 << 17) + 1)
+"""Rows that have been timed beside the older versions (H200)."""
+LONG_COLUMNS = CLUSTER_BLOCKS_MAX * CLUSTER_THREADS * EACH_MAX
+"""Longer rows take more threads, or more elements per thread, than 8 blocks of 256 threads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,27 +27,23 @@ class Ahead:
 
     * `vectors`, `threads`, `blocks`: each thread holds `vectors` packs; a row takes `blocks` blocks of `threads`.
     * `stages`: rows in shared memory; 0: a row is loaded into registers when it is needed.
-    * `by_engine`: the copy engine loads rows, if they consist of full packs; otherwise threads do.
     * `at_once`: blocks per processor for which the compiler limits the registers.
     * `is_persistent`: as many blocks as run at once take the rows in turn; otherwise a block takes one row.
-    * `keeps_weights`: a block of a norm keeps its weights and biases in shared memory.
+    * `keeps_weights`: a block of a norm copies its weights and biases to shared memory while its first row arrives.
     """
 
     vectors: int
     threads: int
     blocks: int = 1
     stages: int = 0
-    by_engine: bool = False
     at_once: int = 1
-    is_persistent: bool = True
+    is_persistent: bool = False
     keeps_weights: bool = False
 
     def template(self, problem: Problem) -> str:
         """The first template arguments of the kernel."""
-        is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
-        copies = "AV_BY_ENGINE" if self.by_engine and is_full and self.stages > 0 else "AV_BY_THREADS"
         packs = f"{problem.lanes}, {self.vectors}, {self.threads}"
-        return f"{problem.element.cuda}, {packs}, {self.blocks}, {self.stages}, {copies}, {self.at_once}"
+        return f"{problem.element.cuda}, {packs}, {self.blocks}, {self.stages}, {self.at_once}"
 
     def part_bytes(self, problem: Problem) -> int:
         """Bytes of a block's part of a row."""
@@ -74,14 +73,55 @@ def fits(problem: Problem) -> bool:
     return problem.columns <= CLUSTER_COLUMNS_MAX and problem.rows <= ROWS_MAX
 
 
-def rows_ahead(problem: Problem) -> Ahead:
-    """The fewest blocks of up to 512 threads; of 1,024 threads if 8 of those do not hold the row."""
-    each = max(EACH, problem.lanes)
-    blocks = 1
-    while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * 512 * each:
-        blocks *= 2
+def is_faster(problem: Problem) -> bool:
+    """Whether rows of this length have been timed, in full packs: this is the fastest version of most (H200)."""
+    is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
+    return problem.architecture >= 90 and is_full and problem.columns in TIMED_COLUMNS and fits(problem)
+
+
+def for_softmax(problem: Problem) -> Ahead:
+    """32 elements per thread, and each row through shared memory; float32 of up to 32,768 elements in one block.
+
+    Of rows of more than 65,536 elements, those of half precision are taken in turn, with two rows ahead; those of
+    float32 leave no room for that, and are faster straight into the registers.
+    """
+    if problem.columns <= LONG_COLUMNS:
+        alone = ALONE_THREADS * (2 if problem.element.size_bytes == 4 else 1)
+        return replace(_spread(problem, EACH_MAX, alone), stages=1)
+    if not has_full_packs_of_half(problem):
+        return _spread(problem, EACH_MAX)
+    one = _spread(problem, 2 * EACH_MAX)  # as numbers of float32, 64 registers: half as many threads run at once
+    return replace(one, stages=2, is_persistent=True, at_once=max(1, one.at_once // 2))
+
+
+def for_norm(is_rms: bool, problem: Problem) -> Ahead:
+    """64 bytes per thread if one block holds the row so, otherwise 128.
+
+    A block loads its row ahead of the registers, but for LayerNorm's longer rows. A cluster takes its row without, and
+    RMSNorm's weights come ahead instead if it has all blocks. LayerNorm's longest rows are taken in turn: its weights
+    and biases, as many bytes as two more rows, are loaded once.
+    """
+    size = problem.element.size_bytes
+    if not is_rms and problem.columns > LONG_COLUMNS:
+        one = _spread(problem, EACH_MAX)
+        at_once = min(one.at_once, SHARED_BYTES_MAX // (3 * one.part_bytes(problem)))
+        return replace(one, stages=1, at_once=at_once, is_persistent=True, keeps_weights=True) if at_once else one
+    each = 64 // size
+    if problem.columns > ALONE_THREADS * each:
+        each = 128 // size if has_full_packs_of_half(problem) else EACH_MAX
+    one = _spread(problem, each)
+    if one.blocks == 1:
+        return replace(one, stages=int(is_rms or problem.columns <= TIMED_COLUMNS[0]))
+    return replace(one, keeps_weights=is_rms and one.blocks == CLUSTER_BLOCKS_MAX)
+
+
+def _spread(problem: Problem, each: int, alone: int = ALONE_THREADS) -> Ahead:
+    """One block of up to `alone` threads, or the fewest blocks of 256 threads that hold the row, or 8 of more.
+
+    Each thread holds `each` elements.
+    """
+    blocks, threads = 1, alone
+    while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * threads * each:
+        blocks, threads = 2 * blocks, CLUSTER_THREADS
     threads = ceil_div(ceil_div(problem.columns, blocks * each), 64) * 64
-    at_once = max(1, THREADS_AT_ONCE // threads)
-    part_bytes = threads * each * problem.element.size_bytes
-    stages = min(STAGES_MAX, SHARED_BYTES_MAX // at_once // part_bytes)
-    return Ahead(each // problem.lanes, threads, blocks, stages, True, at_once)
+    return Ahead(each // problem.lanes, threads, blocks, at_once=max(1, THREADS_AT_ONCE // threads))

@@ -477,47 +477,37 @@ def _aheads(ladder: Ladder, problem: Problem) -> Iterator[Shape]:
     """Shapes of version 6 of softmax and the norms."""
     module: Any = softmax if ladder.folder == "softmax" else norm
     version, is_other = ladder.versions[-1], ladder in (LOG_SOFTMAX, RMS_NORM)
-    for one in dict.fromkeys(_ahead_shapes(ladder, problem) if version.can_run(problem) else ()):
-        copies = f"{one.stages} stages by {'engine' if one.by_engine else 'threads'}" if one.stages else "no stages"
+    for one in _ahead_shapes(ladder, problem) if version.can_run(problem) else ():
         ends = ", persistent" * one.is_persistent + ", weights kept" * one.keeps_weights
-        title = f"{one.blocks} x {one.threads} threads, {one.vectors} packs, {one.at_once} at once, {copies}{ends}"
+        title = (
+            f"{_title(Spread(one.vectors, one.threads, one.blocks))}, {one.at_once} at once, {one.stages} stages{ends}"
+        )
         yield Shape(title, version, module.loaded_ahead(is_other, _always(one)))
 
 
 def _ahead_shapes(ladder: Ladder, problem: Problem) -> Iterator[Ahead]:
-    """Distributions that fill the row exactly; blocks of a cluster have at least 16 KiB of it."""
+    """Distributions that fill the row exactly, of 64 or 128 bytes per thread, with blocks of at least 16 KiB of it."""
     size = problem.element.size_bytes
-    for each in (16, 32, 64) if size == 4 and problem.columns <= 1 << 13 else (32, 64):
-        words = each if ladder is SOFTMAX else each * size // 4
-        for threads in (64, 128, 256, 512, 1024):
+    for each in (64 // size, 128 // size):
+        floats = each if ladder is SOFTMAX else each * size // 4  # registers of a thread for the row
+        for threads in (128, 256, 512, 1024):
             blocks = problem.columns // (each * threads)
-            if blocks * each * threads != problem.columns or blocks not in (1, 2, 4, CLUSTER_BLOCKS_MAX):
-                continue
-            if blocks > 1 and each * threads * size < 16 << 10:
-                continue
-            for resident in (1024, 512) if words <= 32 else (512,):  # 64 or 128 registers per thread
-                if threads <= resident:
-                    one = Ahead(each // problem.lanes, threads, blocks, 0, False, resident // threads, False)
-                    yield from _stages(ladder, problem, one, resident == 1024 or words > 32)
+            is_whole = blocks * each * threads == problem.columns and blocks in (1, 2, 4, CLUSTER_BLOCKS_MAX)
+            if is_whole and (blocks == 1 or each * threads * size >= 16 << 10):
+                at_once = max(1, ahead.THREADS_AT_ONCE * 32 // max(32, floats) // threads)
+                yield from _stages(ladder, problem, Ahead(each // problem.lanes, threads, blocks, at_once=at_once))
 
 
-def _stages(ladder: Ladder, problem: Problem, one: Ahead, has_all: bool) -> Iterator[Ahead]:
-    """A distribution without stages, as persistent blocks with 1 or 2 rows ahead, and with weights kept.
-
-    Unless it `has_all`, only with the most rows ahead.
-    """
+def _stages(ladder: Ladder, problem: Problem, one: Ahead) -> Iterator[Ahead]:
+    """A distribution with 0 or 1 row ahead, and in turn with as many as there is room for; each with weights kept."""
     room = ahead.SHARED_BYTES_MAX // one.at_once // one.part_bytes(problem)
-    ring = [replace(one, stages=stages, by_engine=True, is_persistent=True) for stages in (1, 2) if stages <= room]
-    if has_all:
-        yield from (one, *ring)
-        yield from (replace(other, by_engine=False) for other in ring[-1:])
-        yield from (replace(one, stages=1) for _ in ring[:1])
-    else:
-        yield from ring[-1:]
-    if ladder.folder == "norm":
-        kept = 2 if ladder is LAYER_NORM else 1
-        fitting = [other for other in (one, *ring) if other.stages + kept <= room]
-        yield from (replace(other, keeps_weights=True) for other in (*fitting[: int(has_all)], *fitting[1:][-1:]))
+    kept = {LAYER_NORM: 2, RMS_NORM: 1}.get(ladder, 0)
+    tried = [one, replace(one, stages=1), *(replace(one, stages=n, is_persistent=True) for n in (1, 2))]
+    for shape in tried:
+        if shape.stages <= room:
+            yield shape
+        if kept and shape.stages + kept <= room and (shape.is_persistent or shape.stages == 0):
+            yield replace(shape, keeps_weights=True)
 
 
 def _title(spread: Spread) -> str:

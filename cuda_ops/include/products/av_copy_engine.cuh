@@ -56,13 +56,6 @@ __device__ inline void av_send_to_block(float2* own, uint64_t* barrier, int rank
         "r"(av_shared_address_of(barrier)), "r"(rank), "f"(value.x), "f"(value.y)
         : "memory");
 }
-// Copies `bytes` of global to shared memory; the bytes arrive at `barrier`. Addresses and size are multiples of 16.
-__device__ inline void av_copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
-    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     av_shared_address_of(to)),
-                 "l"(from), "r"(bytes), "r"(av_shared_address_of(barrier))
-                 : "memory");
-}
 
 __device__ inline void av_prefetch_map(const av_tensor_map& map) {
     asm volatile("prefetch.tensormap [%0];" ::"l"(reinterpret_cast<uint64_t>(&map)) : "memory");
@@ -141,9 +134,5 @@ inline void av_wait_for_phase(uint64_t* barrier, unsigned parity) {
 inline void av_send_to_block(float2* own, uint64_t* barrier, int rank, float2 value) {
     *static_cast<float2*>(shim::peer_address(own, rank)) = value;
     av_barrier_add(static_cast<uint64_t*>(shim::peer_address(barrier, rank)), -int(sizeof(float2)));
-}
-inline void av_copy_bulk(void* to, const void* from, int bytes, uint64_t* barrier) {
-    memcpy(to, from, bytes);
-    av_barrier_add(barrier, -bytes);
 }
 #endif

@@ -1,4 +1,4 @@
-// LayerNorm or RMSNorm of each row by a block or a cluster that takes row after row, and loads rows ahead
+// LayerNorm or RMSNorm of each row by a block or a cluster, which takes one row or row after row and loads rows ahead
 // (av_row_ring.cuh).
 //
 // Each warp finds mean and sum of squared distances of its own chunk; one exchange joins them to those of the row. With
@@ -8,20 +8,19 @@
 #include "rows/av_row_moments.cuh"
 #include "rows/av_row_ring.cuh"
 
-template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, av_copies COPIES, int AT_ONCE,
-          bool KEEPS_WEIGHTS, bool HAS_WEIGHT, bool HAS_BIAS, bool IS_RMS>
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, int AT_ONCE, bool KEEPS_WEIGHTS,
+          bool HAS_WEIGHT, bool HAS_BIAS, bool IS_RMS>
 __global__ void __launch_bounds__(THREADS, AT_ONCE)
 norm_ahead(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int columns, float epsilon) {
-    using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES, COPIES>;
+    using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES>;
     using Exchange = av_row_exchange<THREADS, BLOCKS>;
     AV_DYNAMIC_SHARED(T, slots);
-    AV_SHARED_ARRAY(uint64_t, slot_barriers, Ring::BARRIERS);
     AV_SHARED_ARRAY(uint64_t, pair_barriers, 2);
     AV_SHARED_ARRAY(float2, pairs, 2 * Exchange::PAIRS);
     Exchange exchange;
     exchange.begin(pairs, pair_barriers);
     Ring ring;
-    ring.place(columns, slots, slot_barriers);
+    ring.place(columns, slots);
     T* const kept = slots + (STAGES * Ring::WARPS + av_warp()) * Ring::CHUNK;
     av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_WEIGHT> factors;
     av_row_weights<T, LANES, VECTORS, KEEPS_WEIGHTS, HAS_BIAS> more;
@@ -35,7 +34,7 @@ norm_ahead(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int
         const float2 all = av_join_chunks<Exchange::PAIRS, Ring::CHUNK, IS_RMS>(exchange.of_all(own), columns);
         const float scale = 1.0f / sqrtf(all.y / float(columns) + epsilon);
         ring.part.stay_packed();
-        if (KEEPS_WEIGHTS && !Ring::WAITS_FOR_COPIES) av_wait_for_copies<0>();
+        if (KEEPS_WEIGHTS && STAGES == 0) av_wait_for_copies<0>();
         T* const to = out + ring.offset(ring.row);
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v) {

@@ -75,9 +75,11 @@ def for_cluster(is_log: bool, problem: Problem) -> Spread:
 def _preferred(problem: Problem) -> int:
     """The version that was fastest on H100s and H200s (docs/operators/runs).
 
-    Half-precision rows are faster in a cluster if they are longer than half of a block's capacity (H200: 9 to 13 %),
-    and faster without one if they are longer than half of a cluster's capacity.
+    Where version 6 has not been timed: half-precision rows are faster in a cluster if they are longer than half of a
+    block's capacity (H200: 9 to 13 %), and faster without one if they are longer than half of a cluster's capacity.
     """
+    if ahead.is_faster(problem):
+        return 6
     if problem.element.size_bytes == 4:
         return rows.preferred_of_float32(problem, any_length=2, warp=3, block=4, cluster=5)
     if problem.columns > rows.CLUSTER_COLUMNS_MAX // 2:
@@ -131,15 +133,16 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
             Version(
                 6,
                 "ahead",
-                change="Blocks or clusters that take row after row, and load rows ahead into shared memory; one "
-                "exchange per row, in which each warp sends its pair to all blocks.",
-                why="Loads are in flight while a block reduces, exchanges and stores. No block waits for a barrier of "
-                "its cluster, and the exponentials of half precision are three instructions instead of nine.",
+                change="Most rows come through shared memory, by asynchronous copies; one exchange per row, in which "
+                "each warp sends its pair to all blocks.",
+                why="Copies need no registers, so all loads of a row are in flight before the first one is used. No "
+                "block waits for a barrier of its cluster, and the exponentials of half precision are three "
+                "instructions instead of nine.",
                 limit="Each warp joins the pairs of all warps of its row.",
-                launch=loaded_ahead(is_log, ahead.rows_ahead),
+                launch=loaded_ahead(is_log, ahead.for_softmax),
                 fits=ahead.fits,
                 architecture_min=90,
-                instructions=("UBLKCP", "SYNCS.PHASECHK.TRANS64.TRYWAIT", "MUFU.EX2", "STG.E.128"),
+                instructions=("LDGSTS.E.BYPASS.128", "MUFU.EX2", "STG.E.128"),
             ),
         ),
     )

@@ -1,4 +1,5 @@
-// Softmax of each row by a block or a cluster that takes row after row, and loads rows ahead (av_row_ring.cuh).
+// Softmax of each row by a block or a cluster, which takes one row or row after row and loads rows ahead
+// (av_row_ring.cuh).
 //
 // Each warp takes exponentials around its own maximum, so that one exchange of maximum and sum is enough for a row.
 // With one row per block and no stages the rows are not loaded ahead; then other blocks of the processor load.
@@ -7,20 +8,18 @@
 #include "rows/av_row_ring.cuh"
 #include "rows/av_row_softmax.cuh"
 
-template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, av_copies COPIES, int AT_ONCE,
-          bool IS_LOG>
+template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES, int AT_ONCE, bool IS_LOG>
 __global__ void __launch_bounds__(THREADS, AT_ONCE)
 softmax_ahead(const T* x, T* out, int64_t rows, int columns) {
-    using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES, COPIES>;
+    using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES>;
     using Exchange = av_row_exchange<THREADS, BLOCKS>;
     AV_DYNAMIC_SHARED(T, slots);
-    AV_SHARED_ARRAY(uint64_t, slot_barriers, Ring::BARRIERS);
     AV_SHARED_ARRAY(uint64_t, pair_barriers, 2);
     AV_SHARED_ARRAY(float2, pairs, 2 * Exchange::PAIRS);
     Exchange exchange;
     exchange.begin(pairs, pair_barriers);
     Ring ring;
-    ring.place(columns, slots, slot_barriers);
+    ring.place(columns, slots);
     ring.begin(x, rows);
     for (; ring.row < rows; ring.next()) {
         ring.take(av_minus_infinities(T()));

@@ -22,6 +22,8 @@ SLOWER_MAX = 1.1
 LESS_EXACT = {"matmul_parts": ("v1",), "matmul_fp8": ("v1",)}
 """Versions that are no default however fast they are: their errors grow with the depth."""
 NAMES = ("operator", "element", "rows", "columns", "depth", "transposed")
+LATER_DEFAULTS = ("softmax", "log_softmax", "layer_norm", "rms_norm")
+"""Operators whose version 6 came after the launch shapes were tried."""
 Case = tuple[Any, ...]
 """What a row has of `NAMES`; a depth is a product's alone."""
 
@@ -113,10 +115,10 @@ def test_a_retimed_version_has_the_shape_and_the_time_of_the_sweep(name: str) ->
 
 
 def test_a_slow_default_is_found() -> None:
-    case = {"operator": "softmax", "element": "float32", "rows": 16384, "columns": 4096}
+    case = {"operator": "softmax", "element": "float32", "rows": 65536, "columns": 1024}
     times = {"v1": 231.0, "v2": 160.0, default_version(case): 184.0}
     run = {"rows": [case | {"contender": name, "median_us": time} for name, time in times.items()], "sweep": []}
-    assert slow_defaults(run) == ["('softmax', 'float32', 16384, 4096): v4 took 184 us, v2 160 us"]
+    assert slow_defaults(run) == ["('softmax', 'float32', 65536, 1024): v4 took 184 us, v2 160 us"]
 
 
 def test_the_sweep_counts_for_the_launch_shape_of_today() -> None:
@@ -136,10 +138,11 @@ def test_another_gpu_has_judged_the_defaults() -> None:
     for operator, element, rows, columns, listed in LINE.findall(text):
         rates = {name: float(rate) for name, rate in RATE.findall(listed)}
         case = {"operator": operator, "element": element, "rows": int(rows), "columns": int(columns)}
-        rate = rates.get(default_version(case), 0.0)  # later lines, beside compiled peers, have the default alone
-        slower.setdefault((operator, element, rows, columns), rate < 0.97 * max(rates.values()))
-    assert (len(slower), sum(slower.values())) == (194, 7)
-    assert "of 194 cases that memory bounds, 187" in " ".join(report.GOALS_TEXT.split())
+        rate = rates.get(default_version(case))  # none of a version that came after this run
+        if rate is not None:  # later lines, beside compiled peers, have the default alone
+            slower.setdefault((operator, element, rows, columns), rate < 0.97 * max(rates.values()))
+    assert (len(slower), sum(slower.values())) == (148, 6)
+    assert "of 148 cases that memory bounds, 142" in " ".join(report.GOALS_TEXT.split())
 
 
 def test_shapes_tried_on_an_h200() -> None:
@@ -153,13 +156,14 @@ def test_shapes_tried_on_an_h200() -> None:
     fastest: dict[Case, float] = {}
     for row in tried["rows"]:
         case = row["operator"], row["element"], row["rows"], row["columns"]
-        if row["operator"] in products or row["median_us"] is None:
+        is_later = row["operator"] in LATER_DEFAULTS and default_version(row | {"depth": 0, "transposed": ""}) == "v6"
+        if row["operator"] in products or row["median_us"] is None or is_later:
             continue
         fastest[case] = min(row["median_us"], fastest.get(case, row["median_us"]))
         if version_with_shape(row) == default_version(row | {"depth": 0, "transposed": ""}):
             timed[case] = row["median_us"]  # beside the other shapes
-    assert (len(fastest), sum(timed[case] <= 1.03 * time for case, time in fastest.items())) == (146, 131)
-    assert "In 131 of 146 cases that memory bounds" in " ".join((PAGES / "README.md").read_text().split())
+    assert (len(fastest), sum(timed[case] <= 1.03 * time for case, time in fastest.items())) == (100, 87)
+    assert "In 87 of 100 cases that memory bounds" in " ".join((PAGES / "README.md").read_text().split())
 
 
 LINE = re.compile(r"^ *[\d.]+ (\w+) (float32|bfloat16) (\d+) x (\d+): TB/s (.+)$", re.MULTILINE)

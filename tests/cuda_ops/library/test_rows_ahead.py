@@ -1,4 +1,4 @@
-"""Ways to load rows ahead that no default shape has: stages, who copies, one row per block, weights kept."""
+"""Ways to load rows ahead that no default shape has: stages, rows in turn, weights kept."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.cuda_ops.logic.cuda_shim import ShimLauncher, build_together, find_co
 ROWS = 13
 """More than twice the blocks that run at once: slots and barriers are used again."""
 SHAPES = {
-    "one row per block": Ahead(4, 64, 1, 0, is_persistent=False, keeps_weights=True),
-    "one row per cluster": Ahead(4, 64, 4, 0, is_persistent=False),
-    "staged by threads": Ahead(4, 64, 2, 1, keeps_weights=True),
-    "three stages by the engine": Ahead(4, 32, 2, 3, by_engine=True, keeps_weights=True),
-    "one stage of a block": Ahead(4, 96, 1, 1, by_engine=True),
+    "one row per block": Ahead(4, 64, 1, 0, keeps_weights=True),
+    "one row per cluster": Ahead(4, 64, 4, 0),
+    "in turn": Ahead(4, 64, 2, 1, is_persistent=True, keeps_weights=True),
+    "in turn, three ahead": Ahead(4, 32, 2, 3, is_persistent=True),
+    "in turn by a block": Ahead(4, 96, 1, 2, is_persistent=True),
 }
 
 
