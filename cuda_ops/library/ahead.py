@@ -15,8 +15,8 @@ THREADS_AT_ONCE = 1024
 """Threads that a processor runs at once: 64 registers for each."""
 SHARED_BYTES_MAX = 222 << 10
 """Shared memory of a processor for rows and weights, bytes; 5 KB are left for the exchange and the driver."""
-TIMED_COLUMNS = range(4096, (1 << 17) + 1)
-"""Rows that have been timed beside the older versions (H200)."""
+TIMED_COLUMNS_MIN = 4096
+"""Shorter rows have not been timed beside the older versions (H200)."""
 LONG_COLUMNS = CLUSTER_BLOCKS_MAX * CLUSTER_THREADS * EACH_MAX
 """Longer rows take more threads, or more elements per thread, than 8 blocks of 256 threads."""
 
@@ -76,7 +76,7 @@ def fits(problem: Problem) -> bool:
 def is_faster(problem: Problem) -> bool:
     """Whether rows of this length have been timed, in full packs: this is the fastest version of most (H200)."""
     is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
-    return problem.architecture >= 90 and is_full and problem.columns in TIMED_COLUMNS and fits(problem)
+    return problem.architecture >= 90 and is_full and problem.columns >= TIMED_COLUMNS_MIN and fits(problem)
 
 
 def for_softmax(problem: Problem) -> Ahead:
@@ -111,7 +111,7 @@ def for_norm(is_rms: bool, problem: Problem) -> Ahead:
         each = 128 // size if has_full_packs_of_half(problem) else EACH_MAX
     one = _spread(problem, each)
     if one.blocks == 1:
-        return replace(one, stages=int(is_rms or problem.columns <= TIMED_COLUMNS[0]))
+        return replace(one, stages=int(is_rms or problem.columns <= TIMED_COLUMNS_MIN))
     return replace(one, keeps_weights=is_rms and one.blocks == CLUSTER_BLOCKS_MAX)
 
 

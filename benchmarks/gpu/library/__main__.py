@@ -364,7 +364,11 @@ def main() -> None:
         "--all", action="store_true", help="everything; then --out is a folder, and --seconds are shared out"
     )
     parser.add_argument("--parts", default=",".join(PARTS), help=f"some of {', '.join((*PARTS, *OTHER_LIBRARIES))}")
+    parser.add_argument("--operators", default="", help="only these, by name: softmax,rms_norm; not with --all")
     arguments = parser.parse_args()
+    chosen = [case for case in KINDS[arguments.kind or "forward"].cases() if is_named(case.ladder, arguments.operators)]
+    if not chosen or (arguments.all and arguments.operators):
+        raise SystemExit(f"benchmarks.gpu.library: no case for --operators {arguments.operators}")
     if not torch.cuda.is_available():
         raise SystemExit("benchmarks.gpu.library: torch sees no GPU")
     torch.use_deterministic_algorithms(False)
@@ -374,8 +378,13 @@ def main() -> None:
     begun = time.perf_counter()
     bench = Bench(arguments.out, begun + arguments.seconds, {"machine": machine()})
     bench.save()
-    measure(bench, list(KINDS[arguments.kind or "forward"].cases()), arguments.parts.split(","))
+    measure(bench, chosen, arguments.parts.split(","))
     bench.took(time.perf_counter() - begun)
+
+
+def is_named(ladder: Ladder, names: str) -> bool:
+    """Whether the operator is one of the names, which commas part; no names are all."""
+    return not names or ladder.name in names.split(",")
 
 
 STAGES = (("forward",), ("cpu", "cub", "compiled"), ("liger",), ("sweep",), ("sustained",), ("quack",))

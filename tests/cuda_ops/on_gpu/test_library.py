@@ -29,7 +29,8 @@ from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402
 pytestmark = pytest.mark.skipif(why_no_gpu() is not None, reason=f"no CUDA kernels here: {why_no_gpu()}")
 FLAT_SIZES = (1, 3, 1000, 4097, 1 << 22, (1 << 24) + 5)
 ROW_SHAPES = ((1, 1), (7, 31), (300, 256), (33, 1000), (5, 1024), (64, 4096), (17, 5000), (9, 16384), (3, 32768))
-LONG_ROWS = ((3, 50000), (2, 131072), (2, 262144), (1, 300001))
+LONG_ROWS = ((3, 50000), (70, 66048), (2, 131072), (2, 262144), (1, 300001))
+"""Seventy are more than twice the clusters that run at once."""
 PRODUCT_SIZES = (
     *cases.PRODUCT_SIZES,
     (129, 1000, 33),
