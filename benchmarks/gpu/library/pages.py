@@ -120,7 +120,7 @@ def page(
         parts += ["## Times\n", _text_of_times(ladder)]
     for name, run in measured.items():
         if _was_timed(run, ladder):
-            parts += [f"[{name}]({name}): {_machine(run)}", rows(*_times(ladder, run))]
+            parts += [f"[{name}]({name}): {_machine(run, ladder)}", rows(*_times(ladder, run))]
     for run in measured.values():
         parts += _sustained(ladder, run)
     counted = {name: one for name, one in (counters or {}).items() if _has(one, ladder)}
@@ -186,11 +186,14 @@ def _versions(ladder: Ladder) -> list[list[str]]:
     ]
 
 
-def _machine(figures: dict[str, Any]) -> str:
-    machine, copy = figures["machine"], figures["copy"]["tb_per_s"]
+def _machine(figures: dict[str, Any], ladder: Ladder) -> str:
+    """The GPU of the operator's rows: "later" in a record tells of operators that were timed again after the others."""
+    later = figures.get("later", {})
+    run, which = (later, "timed again later, ") if ladder.name in later.get("operators", ()) else (figures, "")
+    machine, copy = run["machine"], run["copy"]["tb_per_s"]
     return (
-        f"one {machine['gpu']}, torch {machine['torch']}. In the same run, torch's copy of 1 GiB reaches {copy:.2f} "
-        "TB/s, read and written.\n"
+        f"{which}one {machine['gpu']}, torch {machine['torch']}. In the same run, torch's copy of 1 GiB reaches "
+        f"{copy:.2f} TB/s, read and written.\n"
     )
 
 

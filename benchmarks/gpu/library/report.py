@@ -39,12 +39,13 @@ have every size; [roofline](operators/roofline.md) has the picture.
 """
 GOALS_TEXT = """
 The goals are rates on one H200, and so are the records: of one GPU of a host with nothing else to do, but for
-`half_on_end.json`, of another H200 whose host was busy, and `quack.json`, of another one. Nearly all of it was timed
-again on a third one: [do two runs agree?](operators/README.md#do-two-runs-agree) Products are held against cuBLAS in
-the same run, or against the rate itself. A goal is met if each of its cases meets it, in every record named beside it.
-All rates are of the version that runs by default today. Another H200 has judged these defaults since, but for version 6
-of softmax and the norms, in timings repeated five times ([output](operators/again/h200_third_run.txt)): of 140 cases
-that memory bounds, 134 have a default that is at most 3 % slower than the fastest version.
+`half_on_end.json`, of another H200 whose host was busy, `quack.json`, and softmax and the norms, of others. Nearly all
+of it was timed again on a third one: [do two runs agree?](operators/README.md#do-two-runs-agree) Products are held
+against cuBLAS in the same run, or against the rate itself. A goal is met if each of its cases meets it, in every record
+named beside it. All rates are of the version that runs by default today. Another H200 has judged these defaults since,
+but for version 6 of softmax and the norms, in timings repeated five times
+([output](operators/again/h200_third_run.txt)): of 140 cases that memory bounds, 134 have a default that is at most 3 %
+slower than the fastest version.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for
@@ -116,14 +117,18 @@ def machines_table(runs: Mapping[str, Figures]) -> str:
     names = ["record", "GPU", "driver", "Python", "torch", "NVRTC", "rows", "copy, TB/s", "measured for, s"]
     lines = []
     for name, run in runs.items():
-        machine = run["machine"]
-        versions = [str(machine.get(key) or "") for key in ("driver", "python", "torch", "nvidia-cuda-nvrtc")]
         count = sum(len(run.get(part, [])) for part in ("rows", "compiled", "sweep", "sustained", "liger", "quack"))
-        copy, took_s = run["copy"]["tb_per_s"], run.get("took_s", "")
-        lines.append(
-            [f"[{name}](operators/runs/{name})", machine["gpu"], *versions, str(count), f"{copy:.2f}", str(took_s)]
-        )
+        lines.append([f"[{name}](operators/runs/{name})", *_machine(run, str(count))])
+        if later := run.get("later"):
+            lines.append([f"the same, {', '.join(later['operators'])}: timed again later", *_machine(later, "")])
     return rows(names, lines)
+
+
+def _machine(run: Figures, count: str) -> list[str]:
+    """The GPU and the versions of one run; `count` is how many rows it has."""
+    machine = run["machine"]
+    versions = [str(machine.get(key) or "") for key in ("driver", "python", "torch", "nvidia-cuda-nvrtc")]
+    return [machine["gpu"], *versions, count, f"{run['copy']['tb_per_s']:.2f}", str(run.get("took_s", ""))]
 
 
 def operators_table(entries: Sequence[Entry], points: Sequence[Point], roof: Roof) -> str:

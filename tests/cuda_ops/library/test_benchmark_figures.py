@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="torch is not installed")
 
 from benchmarks.gpu.counters import in_base_units, named
-from benchmarks.gpu.library import agreement, chosen_page, counters, goals, pages
+from benchmarks.gpu.library import agreement, chosen_page, counters, goals, pages, report
 from benchmarks.gpu.library.__main__ import is_measured, small_case
 from benchmarks.gpu.library.shapes import Shape, cases, half_product_cases, problem_of, product_cases, shapes_of
 from benchmarks.gpu.library.streams import spans
@@ -214,6 +214,19 @@ def test_a_page_shows_what_ran_for_seconds() -> None:
     page = pages.page(ladder, {"a.json": run | {"sustained": [long, long | {"operator": "matmul"}]}})
     assert page.count("| bfloat16 | 4096 x 4096 x 4096 | ours | 640.0 | 1410 | 699 |") == 1
     assert "two seconds" not in pages.page(ladder, {"a.json": run})
+
+
+def test_a_page_names_the_run_that_timed_its_operator_later() -> None:
+    rows = [figure(name, "v1", 200.0) | {"tb_per_s": 2.0} for name in ("softmax", "layer_norm")]
+    one, other = ({"machine": {"gpu": gpu, "torch": "2.11"}, "copy": {"tb_per_s": 2.0}} for gpu in ("a GPU", "another"))
+    run = one | {"rows": rows, "later": {"operators": ["softmax"], **other}}
+    shown = {ladder.name: pages.page(ladder, {"a.json": run}) for ladder in LADDERS}
+    assert "[runs/a.json](runs/a.json): timed again later, one another, torch 2.11." in shown["softmax"]
+    assert "[runs/a.json](runs/a.json): one a GPU, torch 2.11." in shown["layer_norm"]
+    assert [line[:26] for line in report.machines_table({"a.json": run}).splitlines()[2:]] == [
+        "| [a.json](operators/runs/",
+        "| the same, softmax: timed",
+    ]
 
 
 def test_the_page_of_the_streams_has_a_line_per_batch_and_a_bar_per_step() -> None:
