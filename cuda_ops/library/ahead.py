@@ -16,7 +16,7 @@ THREADS_AT_ONCE = 1024
 SHARED_BYTES_MAX = 222 << 10
 """Shared memory of a processor for rows and weights, bytes; 5 KB are left for the exchange and the driver."""
 TIMED_COLUMNS_MIN = 4096
-"""Shorter rows have not been timed beside the older versions (H200)."""
+"""Of rows that have been timed beside the older versions (H200)."""
 LONG_COLUMNS = CLUSTER_BLOCKS_MAX * CLUSTER_THREADS * EACH_MAX
 """Longer rows take more threads, or more elements per thread, than 8 blocks of 256 threads."""
 
@@ -74,7 +74,7 @@ def fits(problem: Problem) -> bool:
 
 
 def is_faster(problem: Problem) -> bool:
-    """Whether rows of this length have been timed, in full packs: this is the fastest version of most (H200)."""
+    """Whether rows are long enough and in full packs: then no older version of most operators is faster (H200)."""
     is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
     return problem.architecture >= 90 and is_full and problem.columns >= TIMED_COLUMNS_MIN and fits(problem)
 
@@ -88,10 +88,7 @@ def for_softmax(problem: Problem) -> Ahead:
     if problem.columns <= LONG_COLUMNS:
         alone = ALONE_THREADS * (2 if problem.element.size_bytes == 4 else 1)
         return replace(_spread(problem, EACH_MAX, alone), stages=1)
-    if not has_full_packs_of_half(problem):
-        return _spread(problem, EACH_MAX)
-    one = _spread(problem, 2 * EACH_MAX)  # as numbers of float32, 64 registers: half as many threads run at once
-    return replace(one, stages=2, is_persistent=True, at_once=max(1, one.at_once // 2))
+    return replace(_wide(problem), stages=2, is_persistent=True) if has_full_packs_of_half(problem) else _long(problem)
 
 
 def for_norm(is_rms: bool, problem: Problem) -> Ahead:
@@ -105,7 +102,9 @@ def for_norm(is_rms: bool, problem: Problem) -> Ahead:
     if not is_rms and problem.columns > LONG_COLUMNS:
         one = _spread(problem, EACH_MAX)
         at_once = min(one.at_once, SHARED_BYTES_MAX // (3 * one.part_bytes(problem)))
-        return replace(one, stages=1, at_once=at_once, is_persistent=True, keeps_weights=True) if at_once else one
+        if at_once == 0:
+            return _long(problem)
+        return replace(one, stages=1, at_once=at_once, is_persistent=True, keeps_weights=True)
     each = 64 // size
     if problem.columns > ALONE_THREADS * each:
         each = 128 // size if has_full_packs_of_half(problem) else EACH_MAX
@@ -113,6 +112,21 @@ def for_norm(is_rms: bool, problem: Problem) -> Ahead:
     if one.blocks == 1:
         return replace(one, stages=int(is_rms or problem.columns <= TIMED_COLUMNS_MIN))
     return replace(one, keeps_weights=is_rms and one.blocks == CLUSTER_BLOCKS_MAX)
+
+
+def _long(problem: Problem) -> Ahead:
+    """A cluster that loads its row straight into the registers.
+
+    Not of 1,024 threads: their 64 registers do not hold 32 elements and a share of the pairs of 256 warps.
+    """
+    one = _spread(problem, EACH_MAX)
+    return one if one.threads <= 512 else _wide(problem)
+
+
+def _wide(problem: Problem) -> Ahead:
+    """A cluster with 64 elements per thread, in 128 registers: half as many threads run at once."""
+    one = _spread(problem, 2 * EACH_MAX)
+    return replace(one, at_once=max(1, THREADS_AT_ONCE // 2 // one.threads))
 
 
 def _spread(problem: Problem, each: int, alone: int = ALONE_THREADS) -> Ahead:
