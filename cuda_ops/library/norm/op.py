@@ -114,7 +114,8 @@ def normed(
         weight, bias = _dense(weight), _dense(bias)
         columns = x.shape[-1]
         addresses = x.data_ptr(), _address(weight), _address(bias), out.data_ptr()
-        run(ladder, version, x, addresses, count // columns, columns, epsilon)
+        absent = tuple(name for name, given in (("weight", weight), ("bias", bias)) if given is None)
+        run(ladder, version, x, addresses, count // columns, columns, epsilon, absent)
     return out
 
 

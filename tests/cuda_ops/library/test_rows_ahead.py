@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from cuda_ops.library.ahead import Ahead  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Version  # noqa: E402
 from cuda_ops.library.norm import ladder as norm  # noqa: E402
+from cuda_ops.library.norm import op  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
 from cuda_ops.library.softmax import ladder as softmax  # noqa: E402
@@ -69,3 +70,14 @@ def test_each_way_gives_the_exact_result_rounded(folder: str, tmp_path: Path) ->
     for version, case in runs:
         version.launch(launcher, case.problem, case.arrays)
         case.check(version)
+
+
+@pytest.mark.parametrize("given", [(), ("weight",), ("bias",), ("weight", "bias")])
+def test_a_norm_names_the_arrays_that_are_absent(given: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel is compiled without them; with an address of 0 for a given array it would read there."""
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(op, "run", lambda *arguments: calls.append(arguments))
+    x = torch.zeros(2, 4096)
+    parts = [torch.zeros(4096) if name in given else None for name in ("weight", "bias")]
+    op.normed(LAYER_NORM, x, *parts, 1e-5, 6)
+    assert set(calls[0][-1]) == {"weight", "bias"} - set(given)
