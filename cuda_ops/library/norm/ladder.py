@@ -98,7 +98,7 @@ def _preferred(is_rms: bool, problem: Problem) -> int:
     """The fastest version on H100s and H200s (docs/operators/runs).
 
     Version 6 is slower for two lengths (H200): half-precision LayerNorm of 4,096 (1 %), and float32 RMSNorm of 32,768
-    (2 %). Where it has not been timed, a block is faster than a cluster whenever it can hold the row.
+    (3 %). Where it has not been timed, a block is faster than a cluster whenever it can hold the row.
     """
     is_half = problem.element.size_bytes == 2
     is_slower = not is_half and 1 << 14 < problem.columns <= 1 << 15 if is_rms else is_half and problem.columns == 4096
