@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from itertools import product
+from statistics import median
 from typing import Any
 
 import pytest
 
-from benchmarks.gpu.library import agreement, report
+from benchmarks.gpu.library import agreement, all_goals, report
 from benchmarks.gpu.library.goals import default_version
 from benchmarks.gpu.library.pages import AGAIN, H200, LATER, PAGES, PRODUCTS, newest, read_below, read_runs
 from benchmarks.gpu.library.shapes import shapes_of
@@ -22,6 +23,7 @@ SLOWER_MAX = 1.1
 LESS_EXACT = {"matmul_parts": ("v1",), "matmul_fp8": ("v1",)}
 """Versions that are no default however fast they are: their errors grow with the depth."""
 NAMES = ("operator", "element", "rows", "columns", "depth", "transposed")
+SIZES = {element.name: element.size_bytes for element in ALL_ELEMENTS}
 LATER_DEFAULTS = ("softmax", "log_softmax", "layer_norm", "rms_norm")
 """Operators whose version 6 came after the launch shapes were tried."""
 Case = tuple[Any, ...]
@@ -164,6 +166,65 @@ def test_shapes_tried_on_an_h200() -> None:
             timed[case] = row["median_us"]  # beside the other shapes
     assert (len(fastest), sum(timed[case] <= 1.03 * time for case, time in fastest.items())) == (92, 79)
     assert "In 79 of 92 cases that memory bounds" in " ".join((PAGES / "README.md").read_text().split())
+
+
+def test_shapes_of_version_6_tried_on_an_h200() -> None:
+    """docs/operators/README.md and the report say where QuACK is faster than each shape, and by how much."""
+    times: dict[Case, dict[str, float]] = {}
+    for row in records.read(PAGES / "ahead_tried.json")["rows"]:
+        times.setdefault(case_of(row), {})[row["contender"]] = row["median_us"]
+    assert {case[0] for case in times} == {"softmax", "layer_norm", "rms_norm"}
+    shapes = {case: {name: us for name, us in one.items() if "threads" in name} for case, one in times.items()}
+    fastest = {case: min(one.values()) for case, one in shapes.items()}
+    rates = [2 * rows * columns * SIZES[element] / us / 1e6 for (_, element, rows, columns), us in fastest.items()]
+    leads = [1 - times[case]["quack"] / us for case, us in fastest.items() if times[case]["quack"] < us]
+    both = [
+        (one[name], one[by_threads])
+        for one in shapes.values()
+        for name in one
+        if (by_threads := name.replace("by engine", "by threads")) != name and by_threads in one
+    ]
+    gain = median(by_threads / by_engine for by_engine, by_threads in both)
+    assert (len(times), sum(map(len, shapes.values())), len(leads), len(both)) == (36, 1029, 11, 175)
+    assert (f"{min(rates):.2f}", f"{max(rates):.2f}", f"{max(leads):.1%}", f"{gain:.2f}") == (
+        "3.42",
+        "4.08",
+        "8.7%",
+        "1.00",
+    )
+    slower = [
+        row["median_us"] / fastest[case_of(row)]
+        for row in records.read(H200 / "forward.json")["rows"]
+        if case_of(row) in fastest and row["contender"] == default_version(row)
+    ]
+    assert (len(slower), f"{min(slower):.2f} to {max(slower):.2f}") == (36, "0.97 to 1.04")
+    text = " ".join((PAGES / "README.md").read_text().split())
+    for said in (
+        "0.97 to 1.04 times as long",
+        "timed 1,029",
+        "3.42 to 4.08 TB/s",
+        "in 11 sizes",
+        "by up to 8.7 %",
+        "the 175 shapes",
+    ):
+        assert said in text
+    for said in ("1,029 launch shapes", "3.42 to 4.08 TB/s", "in 11, by up to 8.7 %"):
+        assert said in all_goals.CAUSES[4.1]
+
+
+def test_what_is_said_of_quack() -> None:
+    """docs/operators/README.md, beside QuACK: in how many sizes it is faster, and by how much."""
+    times: dict[Case, dict[str, float]] = {}
+    for row in records.read(H200 / "quack.json")["quack"]:
+        name = row["contender"] if row["contender"] in ("quack", "torch") else "ours"
+        times.setdefault(case_of(row), {})[name] = row["median_us"]
+    ratios = [one["quack"] / one["ours"] for one in times.values()]
+    behind = [ratio for ratio in ratios if ratio < 1.0]
+    said = f"QuACK is faster in {len(behind)} of {len(ratios)} sizes, by up to {100 - 100 * min(behind):.1f} %, in "
+    said += f"{sum(ratio > 0.98 for ratio in behind)} of them by less than 2 %."
+    text = " ".join((PAGES / "README.md").read_text().split())
+    assert said in text
+    assert f"QuACK takes {max(ratios):.1f} times as long as ours." in text
 
 
 LINE = re.compile(r"^ *[\d.]+ (\w+) (float32|bfloat16) (\d+) x (\d+): TB/s (.+)$", re.MULTILINE)
