@@ -78,6 +78,6 @@ def test_a_norm_names_the_arrays_that_are_absent(given: tuple[str, ...], monkeyp
     calls: list[tuple[Any, ...]] = []
     monkeypatch.setattr(op, "run", lambda *arguments: calls.append(arguments))
     x = torch.zeros(2, 4096)
-    parts = [torch.zeros(4096) if name in given else None for name in ("weight", "bias")]
-    op.normed(LAYER_NORM, x, *parts, 1e-5, 6)
+    weight, bias = (torch.zeros(4096) if name in given else None for name in ("weight", "bias"))
+    op.normed(LAYER_NORM, x, weight, bias, 1e-5, 6)
     assert set(calls[0][-1]) == {"weight", "bias"} - set(given)
