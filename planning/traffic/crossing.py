@@ -39,8 +39,8 @@ _CROSSES_MPS = 1.0
 def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool:
     """Whether the ego has to wait for a road user that crosses its path.
 
-    The ego need not wait if it passes long enough before or after the road user, or if it can no longer stop outside
-    that road user's path. For a pedestrian or a bicycle it brakes even then, until its front is in their path.
+    The ego need not wait if it passes long enough before or after the road user, or if it drives and can no longer stop
+    outside that road user's path. For a pedestrian or a bicycle it brakes even then, until its front is in their path.
     """
     ego = plan.ego
     is_vulnerable = conflict.item.kind in _VULNERABLE
@@ -49,7 +49,7 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     if not (is_vulnerable or speeds_up) and ego.impatience == 1.0 and _waits_for(ego, conflict, is_waiting):
         return False
     is_inside = ego.front_s_m > conflict.low_s_m - INSIDE_M
-    cannot_halt = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M
+    cannot_halt = plan.halt_s_m + ego.front_m > conflict.low_s_m + INSIDE_M and ego.has_started
     if is_inside if is_vulnerable else cannot_halt:
         return False
     before_s, after_s = _time_margins(conflict, ego, config, is_waiting)

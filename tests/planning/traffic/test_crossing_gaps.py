@@ -60,11 +60,11 @@ def decision(
     yielding_to: frozenset[int] = frozenset(),
     ego_mps: float = 0.0,
     speeding_up: frozenset[int] = frozenset(),
+    s_m: float = WAITS_M - FRONT_M,
 ) -> Constraints:
-    """What an ego at WAITS_M decides about one vehicle."""
+    """What an ego, with its front at WAITS_M, decides about one vehicle."""
     graph = crossing()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
-    s_m = WAITS_M - FRONT_M
     ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, impatience)
     free = SpeedCeiling(
         s_m + np.arange(160, dtype=np.float64) * 0.5,
@@ -198,6 +198,12 @@ def test_an_ego_that_stands_and_waits_does_not_move_up_by_a_little(
     oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
     conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
     assert waiting_place.waiting_place_m(conflict, plan, [], BehaviorConfig()) == pytest.approx(place_m)
+
+
+def test_an_ego_that_stands_on_the_way_of_a_vehicle_stays_there_until_it_has_passed() -> None:
+    """It set off towards a car that turned past its front, and touched it (obstacles 35)."""
+    assert decision(northward(-9.0, 8.0), 1.0, s_m=CROSSING_M + 0.5 - FRONT_M).yielding_to == {9}
+    assert not decision(northward(-60.0, 8.0), 1.0, s_m=CROSSING_M + 0.5 - FRONT_M).yielding_to
 
 
 def turning_east(prediction: Prediction) -> PredictedMode:
