@@ -1,8 +1,13 @@
 """The planner: turns each `Scene` and its `Prediction` into a `Plan` (poses, speeds, times) along the route.
 
-`Planner.plan` tracks the ego on the route, collects the constraints from signals (`signals`), chooses a path
-(`local.path_planner`), collects the constraints from road users (`traffic.behavior`), decides what the ego does
-(`behaviour`), and rolls out the fastest motion that meets all constraints (`speed`).
+One step of `Planner.plan`:
+
+1. track the ego on the route (`route_tracker`);
+2. collect the constraints from lights and signs (`signals`);
+3. choose a path (`local.path_planner`);
+4. collect the constraints from road users (`traffic.behavior`);
+5. decide what the ego does (`behaviour`);
+6. roll out the fastest motion that meets all constraints (`speed`).
 """
 
 from __future__ import annotations

@@ -185,9 +185,8 @@ def _end_headings(graph: LaneGraph, pieces: Sequence[RoutePiece]) -> tuple[float
 def smooth(x_m: Float, y_m: Float, end_yaw_rad: tuple[float, float], config: RouteConfig) -> Curve:
     """Whittaker smoothing of three or more evenly spaced points with a penalty on third differences (jerk of the path).
 
-    Where a point moves more than `smoothing_max_offset_m`, its weight is doubled until it no longer does, so the path
-    stays within that offset of the lane centre. Leaves the points as they are if 60 rounds are not enough. Eilers
-    (2003), "A Perfect Smoother".
+    The path stays within `smoothing_max_offset_m` of the points: the weight of a point that moves more is doubled until
+    it no longer does. Leaves the points as they are if 60 rounds are not enough. Eilers (2003), "A Perfect Smoother".
 
     The smoother turns the ends of a bend towards its chord. So the path is mirrored beyond both ends, at the normal of
     the heading that it has there (`end_yaw_rad`): what is symmetric stays so, and keeps that heading.

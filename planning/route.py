@@ -66,9 +66,10 @@ class _LaneNodes:
 class LaneSearch:
     """The search graph: a node is a place on a lane, about every `cell_m` and at every place in `stops`.
 
-    Edges lead to the next node of the lane, to its successors, and to a neighbour lane where the marking allows a
-    change over a sufficient length. Costs are seconds: distance over the lane's speed limit, plus `lane_change_cost_s`
-    for each lane change. Nodes and lane changes are computed for whole lanes, when the search comes to them.
+    Edges lead to the next node of the lane, and to its successors. They lead to a neighbour lane where the marking
+    allows a change over a sufficient length. Costs are seconds: distance over the lane's speed limit, plus
+    `lane_change_cost_s` for each lane change. Nodes and lane changes are computed for whole lanes, when the search
+    comes to them.
     """
 
     def __init__(self, graph: LaneGraph, config: RouteConfig, stops: Sequence[tuple[LaneKey, float]]) -> None:

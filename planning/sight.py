@@ -1,8 +1,8 @@
 """Computes how near the ego may come to a traffic light before its cameras lose sight of it.
 
 `sight_limits` takes a route, the positions of the lights and the cameras. It returns the last arc length from which a
-camera still shows the light. Cameras look neither straight up nor far to the side, so a light beside its stop line
-leaves the picture before the ego is at the line. The ego then waits further back (`signals`).
+camera still shows the light. Cameras look neither straight up nor far to the side. So a light beside its stop line
+leaves the picture before the ego is at the line, and the ego waits further back (`signals`).
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def sight_limits(
 ) -> dict[Place, float]:
     """Largest arc length of the ego's origin at which one of `cameras` still shows a light, by id and place.
 
-    `posts` are the positions of the lights, (x, y) m in the map frame. The result leaves out lights that are in view up
-    to their stop line, `front_m` ahead of the origin, and lights that are nowhere in view in the last `REACH_M` before
-    it.
+    `posts` are the positions of the lights, (x, y) m in the map frame. Left out are lights that stay in view until the
+    ego's front, `front_m` ahead of its origin, is at their stop line, and lights that are nowhere in view in the
+    last `REACH_M` before it.
     """
     found: dict[Place, float] = {}
     for signal in route.signals:

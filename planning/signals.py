@@ -170,9 +170,9 @@ def signal_constraints(
 ) -> tuple[SignalMemory, list[StopTarget], list[SpeedCap], list[Commitment]]:
     """New memory, stops, speed caps and commitments from the signals ahead of the ego, up to `reach_m`.
 
-    `sights` (from `sight_limits`) is the arc length up to which the ego still sees a light, for the lights that go out
-    of view before their line. `observe` is called for lights that are not seen. A cap still holds while the body
-    crosses the line.
+    Some lights go out of view before their line: `sights` (from `sight_limits`) is the arc length up to which the ego
+    still sees them. `observe` is called for lights that are not seen. A cap still holds while the body crosses the
+    line.
     """
     inputs = _SignalInputs(route, ego, lights, memory, config, sights or {}, observe)
     result = _SignalConstraints()

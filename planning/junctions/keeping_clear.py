@@ -52,9 +52,9 @@ def stops_before_junctions(
     """The stops before those of `junctions` that the ego could not leave, because of the vehicles `present`.
 
     The ego comes to the junctions, all ahead of it, at the times `arrives_s`. `times_s` (T,) are those of the
-    prediction. A vehicle across the way that is one of the `obstacles` has stood for so long that it may wait for the
-    ego, or stand beside its path, which is better seen from near: the ego drives up to it. What is ahead of the end of
-    a queue does not count.
+    prediction. The ego drives up to a vehicle across its way that is one of the `obstacles`. It has stood for so long
+    that it may wait for the ego; or it may stand beside the path, which is better seen from near. What is ahead of the
+    end of a queue does not count.
     """
     stops: list[StopTarget] = []
     if not junctions:

@@ -175,9 +175,9 @@ class FrontView:
 class PassedObstacles:
     """Holds the obstacles beside the ego at the positions where they were last completely in view.
 
-    A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. One that the
-    `view` should show and does not has gone, and so has one before the ego's front, `front_m` from its origin, whose
-    track is seen elsewhere, or that nothing has seen for long. One that sets off in view is not held any more.
+    A vehicle that the edge of the picture cuts seems to move, and beside the ego it is not seen at all. An obstacle has
+    gone if the `view` should show it and does not. One before the ego's front (`front_m` from its origin) has gone if
+    its track is seen elsewhere, or if nothing has seen it for long. One that sets off in view is not held any more.
     """
 
     def __init__(self, view: FrontView | None = None, front_m: float = 0.0) -> None:

@@ -62,8 +62,8 @@ _RAMP_S, _RAMP_MIN_M = 2.0, 12.0
 class BesideWay:
     """The vehicles that stand beside an ego in the middle of its lane, and near it. Call `update` once a step.
 
-    The speed of a vehicle that stands is measured with a standard deviation of 0.5 m/s, so one below `_STANDS_MPS`
-    counts, and from then on until it is faster than `_DRIVES_MPS`.
+    The speed of a vehicle that stands is measured with a standard deviation of 0.5 m/s. So a vehicle counts once it is
+    slower than `_STANDS_MPS`, until it is faster than `_DRIVES_MPS`.
     """
 
     def __init__(self) -> None:

@@ -231,8 +231,8 @@ def _take(
 ) -> None:
     """Mark the hull of the boxes at the beginning and the end of each layer's time.
 
-    Of one that drives along the road, it is where the road user is in the last share `earlier` of that time, and taken
-    only at its end: the ego drives on meanwhile, too.
+    Of a road user that drives along the road, only the last share `earlier` of that time counts, and the cells are
+    taken only at its end: the ego drives on meanwhile, too.
 
     Sizes come from the arguments: numba does not notice a change of another file's constants.
     """

@@ -1,7 +1,8 @@
 """The local path: where on the road the ego drives, chosen by a search in space and time.
 
-The route is the path by default. Where something blocks it that may be passed, or where a vehicle is beside a lane
-change of the route, the search (`lattice`) finds the way around, within the ego's lane or through the lane beside it.
+The route is the path by default. The search (`lattice`) finds another one where something blocks the route that may be
+passed, or where a vehicle is beside a lane change of the route. It leads around it, within the ego's lane or through
+the lane beside.
 """
 
 from __future__ import annotations

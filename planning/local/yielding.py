@@ -1,7 +1,7 @@
 """Other drivers who slow down for an ego that passes an obstacle in their lane: oncoming ones, and those behind it.
 
-An ego that gave up its pass for each car that comes in sight would stand in their lane, or too near to the obstacle to
-steer around it. One that waited for a gap in which nobody slows down would wait for the end of a dense stream.
+An ego that gave up its pass for each car in sight would stand in their lane, or too near to the obstacle to steer
+around it. One that waited for a gap in which nobody slows down would wait for the end of a dense stream.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def _yielding(way: OnRoad, ego_front_m: float, brakes_mps2: float, response_s: f
 def with_followers_slowing(ways: list[OnRoad], ego: EgoOnRoad, body: Body, seen: float) -> list[OnRoad]:
     """`ways` in which each vehicle from behind on another lane slows down for the ego that pulls out.
 
-    These are the vehicles behind the ego's front that are faster than the ego and not on its lane. `seen` (0 to 1) is
-    how far the ego has moved aside, as a fraction of the offset at which such a driver sees that it pulls out.
+    These are the vehicles behind the ego's front that are faster than the ego and not on its lane. Their drivers see
+    that the ego pulls out when it has moved aside by some offset; `seen` (0 to 1) is how much of that it has done.
     """
     response_s = _FOLLOWER_RESPONSE_S + _PULLS_OUT_S * (1.0 - min(max(seen, 0.0), 1.0))
     brakes_mps2 = _FOLLOWER_MPS2 + ego.impatience * (_IMPATIENT_MPS2 - _FOLLOWER_MPS2)

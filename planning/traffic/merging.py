@@ -79,11 +79,12 @@ def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) 
 def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader | SpeedCap | None:
     """How the ego lets a road user come onto its lane in its direction; None if it need not.
 
-    The ego follows it if it is ahead, slows down to let it in if it is beside, and ignores it if it is behind or enters
-    only after `merge_horizon_s`. It goes first, too, where it is ahead by half its length and could no longer get
-    behind the other one: an ego that slows down just before such a one is hit from behind. In a junction it slows for
-    none that crosses behind its front: it has to get out of the way. One that hardly moves stands still for one that
-    crosses before its front. Where lanes join, they do not cross.
+    * The ego follows one that is ahead, and slows down for one that is beside.
+    * It ignores one that is behind, or that enters only after `merge_horizon_s`.
+    * It goes first where it is ahead by half its length and could no longer get behind the other one: an ego that slows
+      down just before such a one is hit from behind.
+    * In a junction it slows for none that crosses behind its front: it has to get out of the way.
+    * An ego that hardly moves stands still for one that crosses before its front. Where lanes join, they do not cross.
     """
     ego, route = plan.ego, plan.route
     if conflict.enter_s > config.merge_horizon_s:

@@ -36,10 +36,13 @@ def before_crossing_m(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig)
 def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:
     """Arc length at which the ego waits for a vehicle.
 
-    The ego waits at the first stop line or junction entry that is near the conflict and that gentle braking can reach,
-    otherwise right before the conflict. That is also where it waits for oncoming traffic, in whose gaps it could not
-    come from the line. In a junction without lights, it does not wait on the ways of others there, and moves up to the
-    first of them when it has lost its patience. In one with a light, its tail gets off the line where there is room.
+    * At the first stop line or junction entry that is near the conflict and that gentle braking can reach.
+    * Otherwise right before the conflict; there also for oncoming traffic, whose gaps are too short to come from the
+      line.
+    * In a junction without lights, not on the ways of others there. An ego without patience moves up to the first of
+      them.
+    * In a junction with a light, with its tail off the line, where there is room.
+
     An ego that stands does not move up by a little.
     """
     place_m = _place_m(conflict, plan, junctions, config)
