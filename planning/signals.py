@@ -114,13 +114,18 @@ class EgoOnRoute:
         return self.s_m + self.front_m
 
     @property
+    def stands(self) -> bool:
+        """Whether it stands, but for the noise of its measured speed."""
+        return self.speed_mps < _STANDING_MPS
+
+    @property
     def has_started(self) -> bool:
         """Whether it drives, or just begins to."""
         return self.speed_mps > _STANDING_MPS or self.accel_mps2 > _STARTING_MPS2
 
     def deceleration_to_mps2(self, stop_s_m: float) -> float:
         """Deceleration needed to stop at an arc length; zero for an ego that already stands."""
-        if self.speed_mps < _STANDING_MPS:
+        if self.stands:
             return 0.0
         return self.speed_mps**2 / (2.0 * max(stop_s_m - self.s_m, 0.01))
 
@@ -293,7 +298,7 @@ def _decide_at_unseen_light(
 
     An ego that has once started waits right before the line, and goes on if it can no longer stop there.
     """
-    is_waiting = ego.speed_mps < _STANDING_MPS and stand_s_m - ego.s_m < _WAITING_M
+    is_waiting = ego.stands and stand_s_m - ego.s_m < _WAITING_M
     memory, may_go = decide_unseen_light(last, is_waiting, traffic, ego.time_s, config)
     if last.has_started:
         stand_s_m = max(stand_s_m, signal.stop_s_m - ego.front_m - _SHORT_OF_LINE_M)
@@ -313,7 +318,7 @@ def _is_unseen(
 
 def _can_wait_in_sight(ego: EgoOnRoute, sight_s_m: float, config: BehaviorConfig) -> bool:
     """Whether the ego can stop where it still sees the light; an ego that stands slightly beyond that stays there."""
-    slack = _STANDING_SLACK_M if ego.speed_mps < _STANDING_MPS else _SIGHT_SLACK_M
+    slack = _STANDING_SLACK_M if ego.stands else _SIGHT_SLACK_M
     room = sight_s_m + slack - ego.s_m
     return room > 0.0 and ego.speed_mps**2 <= 2.0 * config.sight_decel_mps2 * room
 

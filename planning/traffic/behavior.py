@@ -26,7 +26,7 @@ from planning.junctions.keeping_clear import OnPath, stops_before_junctions
 from planning.reference_path import Route
 from planning.signals import EgoOnRoute, SpeedCap
 from planning.speed import Leader, SpeedReference, StopTarget
-from planning.traffic.conflicts import Conflict, conflicts_of, crossing_cause, leader_cause, project_items
+from planning.traffic.conflicts import ALONG_SHARE, Conflict, conflicts_of, crossing_cause, leader_cause, project_items
 from planning.traffic.corridor import Corridor, corridor_of
 from planning.traffic.crossing import is_in_the_way, must_wait
 from planning.traffic.ego_plan import EgoPlan
@@ -35,9 +35,9 @@ from planning.traffic.right_of_way import has_priority
 from planning.traffic.speeding_up import comes_sooner
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
-_CROSSING_MPS, _ALONG_SHARE, _CLEAR_AHEAD_M = 2.0, 0.5, 1.0
-"""A vehicle faster than the first, with less than this share of its speed in the ego's direction, is oncoming or
-crossing. The last is the distance to the ego's front at which it has to leave the path."""
+_CROSSING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
+"""Speed from which on a vehicle can be oncoming or crossing; and the distance to the ego's front at which it has to
+leave the path."""
 
 _WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 2.2, 5.0, 10.0
 """A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with
@@ -215,7 +215,7 @@ def _crosses_or_comes(item: TrackedObject, heading_rad: float) -> bool:
     """Whether a vehicle drives across the ego's heading or against it."""
     along_mps = item.velocity_mps[0] * np.cos(heading_rad) + item.velocity_mps[1] * np.sin(heading_rad)
     is_walker = item.kind is ObjectKind.PEDESTRIAN
-    return not is_walker and item.speed_mps > _CROSSING_MPS and bool(along_mps < _ALONG_SHARE * item.speed_mps)
+    return not is_walker and item.speed_mps > _CROSSING_MPS and bool(along_mps < ALONG_SHARE * item.speed_mps)
 
 
 def _within_reach(

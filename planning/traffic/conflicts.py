@@ -32,8 +32,8 @@ its road."""
 INSIDE_M = 0.3
 """The place of a conflict has a margin, so that others still pass an ego that is so far inside it."""
 
-_ALONG_SHARE = 0.5
-"""A road user with less of its speed along the path crosses it."""
+ALONG_SHARE = 0.5
+"""A road user with less than this share of its speed along the path crosses it, or comes towards the ego."""
 
 _PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
 """A road user's box is split into three along its length; centres of the three, as fractions of the length."""
@@ -77,7 +77,7 @@ class Conflict:
     @property
     def crosses(self) -> bool:
         """Whether the road user drives across the path, or against it, rather than along it."""
-        return self.along_mps <= _ALONG_SHARE * self.item.speed_mps
+        return self.along_mps <= ALONG_SHARE * self.item.speed_mps
 
     def turned_rad(self, route: Route, s_m: float) -> float:
         """Angle between the heading of the road user now and that of the route at an arc length, without a sign."""

@@ -24,7 +24,7 @@ _OFF_LINE_M, _GAP_MIN_M = 1.3, 1.0
 """An ego that waits in a junction is off the line of its light once its rear bumper is so far behind it: a light that
 turns red counts as run up to 1 m (CARLA Leaderboard). To get there, the ego leaves a smaller gap to the conflict."""
 
-_STANDS_MPS, _STEP_UP_M = 0.3, 1.0
+_STEP_UP_M = 1.0
 """An ego that stands and waits does not move up by less than this: the place of a conflict is not known better."""
 
 
@@ -46,8 +46,8 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
     An ego that stands does not move up by a little.
     """
     place_m = _place_m(conflict, plan, junctions, config)
-    stands = plan.ego.speed_mps < _STANDS_MPS and conflict.item.track_id in plan.yielding_to
-    return plan.ego.s_m if stands and 0.0 < place_m - plan.ego.s_m < _STEP_UP_M else place_m
+    waits = plan.ego.stands and conflict.item.track_id in plan.yielding_to
+    return plan.ego.s_m if waits and 0.0 < place_m - plan.ego.s_m < _STEP_UP_M else place_m
 
 
 def _place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:

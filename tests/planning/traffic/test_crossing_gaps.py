@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -61,8 +62,9 @@ def decision(
     ego_mps: float = 0.0,
     speeding_up: frozenset[int] = frozenset(),
     s_m: float = WAITS_M - FRONT_M,
+    ways: Callable[[Prediction], tuple[PredictedMode, ...]] = lambda prediction: prediction.objects[0].modes,
 ) -> Constraints:
-    """What an ego, with its front at WAITS_M, decides about one vehicle."""
+    """What an ego, with its front at WAITS_M, decides about one vehicle, which may take the `ways`."""
     graph = crossing()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
     ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, impatience)
@@ -76,6 +78,7 @@ def decision(
     scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
     behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
     prediction = Predictor(graph).predict(scene)
+    prediction = replace(prediction, objects=(replace(prediction.objects[0], modes=ways(prediction)),))
     return behavior.constraints(route, ego, prediction, reference, times_s, yielding_to, speeding_up=speeding_up)
 
 
@@ -217,29 +220,15 @@ def turning_east(prediction: Prediction) -> PredictedMode:
     return PredictedMode(x_m, y_m, 0.5 * np.pi - angle)
 
 
-@pytest.mark.parametrize(("ways", "gives_way"), [("both", False), ("straight", False), ("turning", True)])
-def test_an_ego_on_the_way_of_a_vehicle_gets_out_of_it(ways: str, gives_way: bool) -> None:
+@pytest.mark.parametrize(("names", "gives_way"), [("both", False), ("straight", False), ("turning", True)])
+def test_an_ego_on_the_way_of_a_vehicle_gets_out_of_it(names: str, gives_way: bool) -> None:
     """It stopped there for another way of the same vehicle, which then came straight on (obstacles 46 and 49)."""
-    graph = crossing()
-    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
-    s_m, ego_mps = CROSSING_M - 0.5 - FRONT_M, 5.0
-    other = northward(-10.0, 9.0)
-    prediction = Predictor(graph).predict(
-        scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
-    )
-    straight_on, turns = prediction.objects[0].modes[0], turning_east(prediction)
-    modes = {"both": (straight_on, turns), "straight": (straight_on,), "turning": (turns,)}[ways]
-    prediction = replace(prediction, objects=(replace(prediction.objects[0], modes=modes),))
-    free = SpeedCeiling(
-        s_m + np.arange(160, dtype=np.float64) * 0.5,
-        np.full(160, 6.0),
-        lambda _: Constraint(ConstraintKind.SPEED_LIMIT),
-    )
-    reference = backward_pass(free, SpeedConfig())
-    times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
-    ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, 1.0)
-    behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
-    found = behavior.constraints(route, ego, prediction, reference, times_s, frozenset())
+
+    def ways(prediction: Prediction) -> tuple[PredictedMode, ...]:
+        straight_on, turns = prediction.objects[0].modes[0], turning_east(prediction)
+        return {"both": (straight_on, turns), "straight": (straight_on,), "turning": (turns,)}[names]
+
+    found = decision(northward(-10.0, 9.0), 1.0, ego_mps=5.0, s_m=CROSSING_M - 0.5 - FRONT_M, ways=ways)
     assert bool(found.stops or found.caps or found.leaders) is gives_way
 
 
