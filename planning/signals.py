@@ -40,8 +40,11 @@ Within `_WATCH_M` a light that is not seen is handled as unseen. Within `_WAITIN
 for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it has once started.
 """
 
-_OVER_LINE_M, _OVER_LINE_MPS2 = 2.5, 5.0
-"""How far over the line of a red light the ego may stay (farther on it would block others); and its deceleration."""
+_OVER_LINE_M, _HARD_MPS2 = 2.5, 5.0
+"""How far over the line of a red light the ego may stay (farther on it would block others).
+
+`_HARD_MPS2` is the deceleration for that, and the most with which the ego gives up driving through a yellow.
+"""
 
 _TAIL_M = 1.0
 """How far the ego's rear bumper has to be over the line before the light turns red: a tail that is nearer counts as
@@ -85,7 +88,7 @@ class Commitment:
     """The decision to drive through a light that turned yellow, and its alternative.
 
     It holds if the ego's origin is at `clear_s_m` (its tail over the line) within `left_s`. Otherwise the ego stops at
-    `stop`: where it sees the light, or at the line. None where firm braking is not enough for either.
+    `stop`: where it sees the light, or before the line. None where even hard braking is not enough.
     """
 
     place: Place
@@ -128,6 +131,10 @@ class EgoOnRoute:
         if self.stands:
             return 0.0
         return self.speed_mps**2 / (2.0 * max(stop_s_m - self.s_m, 0.01))
+
+    def braked_s_m(self, decel_mps2: float) -> float:
+        """Arc length at which it stands if it brakes with `decel_mps2` from now on."""
+        return self.s_m + self.speed_mps**2 / (2.0 * decel_mps2)
 
 
 _LIGHT_KINDS = {
@@ -236,7 +243,7 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
     elif light.committed:
         left_s = light.turned_at_s + config.yellow_s - ego.time_s
         clear_s = signal.stop_s_m + ego.rear_m + _TAIL_M
-        can_stop = can_stand or ego.deceleration_to_mps2(target_s) < config.yellow_decel_mps2
+        can_stop = can_stand or ego.deceleration_to_mps2(stand_s) < _HARD_MPS2
         instead = StopTarget(stand_s, _light_cause(signal, LightState.YELLOW)) if can_stop else None
         result.commitments.append(Commitment(place, clear_s, left_s, instead))
     elif place in result.unseen:
@@ -254,7 +261,7 @@ def _hold_over_line(inputs: _SignalInputs, signal: RouteSignal, result: _SignalC
     light = inputs.memory.lights.get(place)
     if light is None or light.state is not LightState.RED or place in inputs.memory.unprotected:
         return
-    stop_s = ego.s_m + ego.speed_mps**2 / (2.0 * _OVER_LINE_MPS2)
+    stop_s = ego.braked_s_m(_HARD_MPS2)
     if stop_s + ego.front_m - signal.stop_s_m > _OVER_LINE_M:
         return
     seen = view.state if view is not None else LightState.UNKNOWN
@@ -302,8 +309,7 @@ def _decide_at_unseen_light(
     memory, may_go = decide_unseen_light(last, is_waiting, traffic, ego.time_s, config)
     if last.has_started:
         stand_s_m = max(stand_s_m, signal.stop_s_m - ego.front_m - _SHORT_OF_LINE_M)
-        braked_s = ego.s_m + ego.speed_mps**2 / (2.0 * config.yellow_decel_mps2)
-        may_go = may_go or braked_s > stand_s_m + _SHORT_OF_LINE_M
+        may_go = may_go or ego.braked_s_m(config.yellow_decel_mps2) > stand_s_m + _SHORT_OF_LINE_M
     return replace(memory, has_started=last.has_started or may_go), may_go, stand_s_m
 
 

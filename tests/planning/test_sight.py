@@ -125,7 +125,8 @@ def test_a_yellow_too_late_to_stop_in_sight_is_driven_through() -> None:
     assert log.column(4)[: at[1]].min() > -1.0
 
 
-def test_an_ego_that_comes_too_late_for_a_yellow_stops_at_the_line() -> None:
+@pytest.mark.parametrize("before_m", [9.0, 4.0])
+def test_an_ego_that_comes_too_late_for_a_yellow_stops_at_the_line(before_m: float) -> None:
     """It slows down for a bend, and would reach the line at red (Town02 in hard rain, seed 20261204)."""
     post = (LINE_M - 8.0, -2.7)
     graph = road(post)
@@ -138,14 +139,14 @@ def test_an_ego_that_comes_too_late_for_a_yellow_stops_at_the_line() -> None:
     limit = sight_limits(route, {"7": post}, [CAMERA], FRONT_M)[("7", 100)]
 
     def lights(_: float) -> dict[str, TrafficLightView]:
-        if planner.progress is None or planner.progress.s_m < limit - 9.0:
+        if planner.progress is None or planner.progress.s_m < limit - before_m:
             return {"7": TrafficLightView("7", LightState.GREEN)}
         return {"7": TrafficLightView("7", LightState.YELLOW)} if planner.progress.s_m < limit + 0.7 else {}
 
     log = drive(planner, 20, 10.0, lights=lights)
     assert limit + 1.0 < log.column(1)[-1] < LINE_M - FRONT_M
     assert log.column(3)[-1] < 0.05
-    assert log.column(4).min() > -4.5
+    assert log.column(4).min() > -6.0
 
 
 @pytest.mark.parametrize("before_m", [28.0, 31.0])
