@@ -233,7 +233,7 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
     if decision.stop and _is_unseen(ego, stand_s, view, light, config):
         last = inputs.memory.unseen.get(place, UnseenLightMemory())
         result.unseen[place], may_go, stand_s = _decide_at_unseen_light(
-            signal, ego, stand_s, last, inputs.observe(signal), config
+            signal, inputs, stand_s, last, light.turned_at_s
         )
         decision = LightDecision(not may_go, LightState.UNKNOWN, may_go)
     if decision.cautious:
@@ -294,19 +294,16 @@ def _is_in_junction(route: Route, signal: RouteSignal, ego: EgoOnRoute) -> bool:
 
 
 def _decide_at_unseen_light(
-    signal: RouteSignal,
-    ego: EgoOnRoute,
-    stand_s_m: float,
-    last: UnseenLightMemory,
-    traffic: JunctionTraffic,
-    config: BehaviorConfig,
+    signal: RouteSignal, inputs: _SignalInputs, stand_s_m: float, last: UnseenLightMemory, yellow_at_s: float
 ) -> tuple[UnseenLightMemory, bool, float]:
     """Decide about a light that is not seen: (memory, whether to go, where to stand otherwise).
 
     An ego that has once started waits right before the line, and goes on if it can no longer stop there.
     """
+    ego, config = inputs.ego, inputs.config
     is_waiting = ego.stands and stand_s_m - ego.s_m < _WAITING_M
-    memory, may_go = decide_unseen_light(last, is_waiting, traffic, ego.time_s, config)
+    traffic = inputs.observe(signal)
+    memory, may_go = decide_unseen_light(last, is_waiting, traffic, ego.time_s, config, yellow_at_s)
     if last.has_started:
         stand_s_m = max(stand_s_m, signal.stop_s_m - ego.front_m - _SHORT_OF_LINE_M)
         may_go = may_go or ego.braked_s_m(config.yellow_decel_mps2) > stand_s_m + _SHORT_OF_LINE_M

@@ -4,8 +4,12 @@ The head may hang outside every camera's picture (in a bend), be hidden by somet
 read. As a driver would, the ego stops at the line. Then
 
 * a vehicle that drives over a line of the same light shows that it is green: the ego goes with it, slowly;
-* without such a vehicle the ego goes after `unseen_wait_s`, once nobody has been in its way for `unseen_clear_s`, as at
-  an all-way stop. It drives slowly and gives way to everyone, since other traffic cannot be assumed to have red.
+* an ego that saw the light turn yellow goes when the light should be green again: CARLA's lights at a junction take
+  turns of equal length;
+* otherwise the ego goes after `unseen_wait_s`.
+
+It goes only once nobody has been in its way for `unseen_clear_s`, as at an all-way stop. It drives slowly and gives way
+to everyone, since other traffic cannot be assumed to have red.
 
 As soon as the light is seen, these rules end, and the ego stops for red and yellow.
 """
@@ -44,17 +48,24 @@ _CLEAR_M = 2.0
 _BEYOND_M = 5.0
 """How far behind the junction the ego's way is checked."""
 
+_TURN_S, _GREEN_S = 15.0, 10.0
+"""Time from one green of a junction to the next (green, 3 s yellow, 2 s all red), and of green: CARLA's defaults."""
+
+_GO_AFTER_S, _GO_UNTIL_S, _GOING_UNTIL_S = 1.0, 5.0, 7.0
+"""When after the expected green an ego sets off, and until when one that has set off goes on to the line."""
+
 
 @dataclass(frozen=True, slots=True)
 class JunctionTraffic:
     """What other road users do at a traffic light.
 
     `is_entered`: a vehicle has just driven over one of its lines. `is_busy`: a road user moves on the ego's way through
-    the junction, or is about to enter it.
+    the junction, or is about to enter it. `lights` is the number of lights that take turns at the junction; 0: unknown.
     """
 
     is_entered: bool = False
     is_busy: bool = False
+    lights: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,22 +83,41 @@ class UnseenLightMemory:
 
 
 def decide_unseen_light(
-    memory: UnseenLightMemory, is_waiting: bool, traffic: JunctionTraffic, time_s: float, config: BehaviorConfig
+    memory: UnseenLightMemory,
+    is_waiting: bool,
+    traffic: JunctionTraffic,
+    time_s: float,
+    config: BehaviorConfig,
+    yellow_at_s: float = float("-inf"),
 ) -> tuple[UnseenLightMemory, bool]:
     """New memory, and whether the ego may go although it does not see the light.
 
-    `is_waiting` is True while the ego stands near the line.
+    `is_waiting` is True while the ego stands near the line. `yellow_at_s` is when the ego saw the light turn yellow,
+    -inf if it did not.
     """
-    since_s = memory.waits_since_s
+    since_s, had_started = memory.waits_since_s, memory.has_started
     memory = UnseenLightMemory(
         time_s if is_waiting and since_s > time_s else since_s,
         time_s if traffic.is_entered else memory.entered_at_s,
         time_s if traffic.is_busy else memory.busy_at_s,
     )
     goes_along = time_s - memory.entered_at_s <= config.unseen_follow_s
-    has_waited = time_s - memory.waits_since_s >= config.unseen_wait_s
+    waited_s = time_s - memory.waits_since_s
+    if traffic.lights and np.isfinite(yellow_at_s) and waited_s < 2.0 * config.unseen_wait_s:
+        has_waited = _is_green_again(time_s - yellow_at_s, traffic.lights, had_started)
+    else:
+        has_waited = waited_s >= config.unseen_wait_s
     is_clear = time_s - memory.busy_at_s >= config.unseen_clear_s
     return memory, goes_along or (has_waited and is_clear)
+
+
+def _is_green_again(since_yellow_s: float, lights: int, has_started: bool) -> bool:
+    """Whether to go at a light that turned yellow `since_yellow_s` ago: it should have become green a moment ago.
+
+    A yellow that was seen up to 3 s late still leads to a time of green.
+    """
+    in_cycle_s = (since_yellow_s + _GREEN_S) % (lights * _TURN_S)
+    return _GO_AFTER_S <= in_cycle_s < (_GOING_UNTIL_S if has_started else _GO_UNTIL_S)
 
 
 def observe_junction(
@@ -101,6 +131,7 @@ def observe_junction(
     return JunctionTraffic(
         any(_has_entered(item, lines) for item in objects),
         any(_crosses_path(item, way) and not _is_behind(item, route, ego_front_s_m) for item in objects),
+        _lights_beside(graph, signal.signal_id),
     )
 
 
@@ -112,6 +143,14 @@ def junction_end(route: Route, line_s_m: float, reach_m: float = 15.0) -> float:
         return line_s_m
     outside = np.flatnonzero(~route.is_junction[first + inside[0] :])
     return float(route.s_m[first + inside[0] + outside[0]]) if len(outside) else route.length_m
+
+
+def _lights_beside(graph: LaneGraph, signal_id: str) -> int:
+    """The number of lights at the junction of a light, with itself; 0 if the map does not give its junction."""
+    lights = [one for one in graph.signals if one.kind is SignalKind.TRAFFIC_LIGHT and one.lane in graph.lanes]
+    of_light = {one.signal_id: graph.lanes[one.lane].junction_id for one in lights}
+    junction_id = of_light.get(signal_id)
+    return 0 if junction_id is None else sum(other == junction_id for other in of_light.values())
 
 
 def _stop_lines(graph: LaneGraph, signal_id: str) -> Iterator[Pose2D]:

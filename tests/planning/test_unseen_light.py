@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -233,6 +234,32 @@ def test_the_wait_starts_with_the_stand_and_a_busy_junction_prolongs_it() -> Non
     may_go = [time_s for time_s, answer in answers.items() if answer]
     assert may_go[0] == 12.0 + CLEAR_S
     assert len(may_go) == 30
+
+
+@pytest.mark.parametrize("seen_late_s", [0.0, 2.9])
+@pytest.mark.parametrize("lights", [3, 4])
+def test_who_saw_yellow_goes_when_the_light_is_green_again(lights: int, seen_late_s: float) -> None:
+    """CARLA's lights of a junction have 10 s green, 3 s yellow and 2 s red in turn."""
+    memory = UnseenLightMemory()
+    cycle_s, traffic, answers = 15.0 * lights, JunctionTraffic(lights=lights), {}
+    for time_s in np.arange(5.0, 100.0, 0.5).tolist():
+        memory, may_go = decide_unseen_light(memory, True, traffic, time_s, BehaviorConfig(), seen_late_s)
+        memory = replace(memory, has_started=may_go)
+        answers[time_s] = may_go
+    may_go_s = [time_s for time_s, answer in answers.items() if answer]
+    assert cycle_s - 10.0 < may_go_s[0] < cycle_s - 5.0
+    assert all(time_s % cycle_s > cycle_s - 10.0 for time_s in may_go_s)
+    busy = replace(traffic, is_busy=True)
+    assert not decide_unseen_light(memory, True, busy, cycle_s - 8.0, BehaviorConfig(), seen_late_s)[1]
+
+
+def test_lights_of_the_same_junction_are_counted() -> None:
+    graph = crossroads()
+    lanes = {name: replace(lane, junction_id=5 if lane.is_junction else None) for name, lane in graph.lanes.items()}
+    lights = (*graph.signals, replace(graph.signals[0], signal_id="8", lane=key(11)))
+    route = find_route(graph, Pose2D(0, 0, 0), Pose2D(135, 0, 0))
+    for known, count in ((replace(graph, lanes=lanes, signals=lights), 2), (graph, 0)):
+        assert observe_junction(route, route.signals[0], LINE_M - 1.0, known, []).lights == count
 
 
 def test_the_junction_ends_where_the_route_leaves_it() -> None:
