@@ -29,7 +29,10 @@ from cuda_ops.library.matmul.ladder import MATMUL, Tile
 from cuda_ops.library.matmul_batches.ladder import MATMUL_BATCHES, MATMUL_HALF_BATCHES
 from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU
 from cuda_ops.library.matmul_half import ladder as matmul_half
-from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF
+from cuda_ops.library.matmul_half import shapes as half_shapes
+from cuda_ops.library.matmul_half import tiles as half_tiles
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF
+from cuda_ops.library.matmul_half.tiles import HALF
 from cuda_ops.library.matmul_parts.ladder import MATMUL_PARTS
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8
 from cuda_ops.library.matmul_rows.ladder import MATMUL_LAYER_NORM, MATMUL_SOFTMAX
@@ -148,7 +151,7 @@ TILES = (
 )
 
 
-HALF_TILES = (*matmul_half.TILES, matmul_half.Tile(256, 4, 4), matmul_half.Tile(256, 3, 8))
+HALF_TILES = (*half_tiles.TILES, half_tiles.Tile(256, 4, 4), half_tiles.Tile(256, 3, 8))
 FEW_ROWS = 128
 """Or columns, of a product whose tiles are all small."""
 FEW_ELEMENTS = 1 << 20
@@ -381,7 +384,7 @@ def shapes_of(ladder: Ladder, problem: Problem) -> list[Shape]:
             )
             for version, blocks in rules
             for tile in HALF_TILES
-            if tile.columns // matmul_half.BOX % blocks == 0
+            if tile.columns // half_tiles.BOX % blocks == 0
         ]
         return found + (_splits(ladder, problem) if problem.rows * problem.columns <= FEW_ELEMENTS else [])
     if ladder in FUSED:
@@ -418,21 +421,21 @@ def _splits(ladder: Ladder, problem: Problem) -> list[Shape]:
         Shape(
             f"128 x {split.columns}, {split.stages} stages, {split.blocks} blocks, split",
             version,
-            matmul_half.split(_always(split)),
+            half_shapes.split(_always(split)),
         )
-        for split in (matmul_half.SPLITS if version.can_run(problem) else ())
+        for split in (half_shapes.SPLITS if version.can_run(problem) else ())
     ]
 
 
 def _half_shapes(ladder: Ladder, problem: Problem) -> list[Shape]:
     """Tiles of 64 and 128 rows, and blocks that share their depth: version 10 of half-precision products."""
     version = ladder.versions[9]
-    shapes = matmul_half.shapes_for(problem, (1,)) if version.can_run(problem) else []
+    shapes = half_shapes.shapes_for(problem, (1,)) if version.can_run(problem) else []
     return [
         Shape(
             f"{one.rows} x {one.columns}, {one.parts} parts of the depth",
             version,
-            matmul_half.shapes(_always(one)),
+            half_shapes.shapes(_always(one)),
             one.tiles(problem) * one.parts * one.rows * one.columns * 4 if one.parts > 1 else 0,
         )
         for one in shapes

@@ -10,16 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Problem, Version, Window
-from cuda_ops.library.matmul_half.ladder import (
-    BOX,
-    HALF,
-    ROWS,
-    TILES,
-    Tile,
-    fits_engine,
-    products_of_tile,
-    time_of_tile,
-)
+from cuda_ops.library.matmul_half.tiles import BOX, HALF, ROWS, TILES, Tile, fits_engine, products_of_tile, time_of_tile
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
 
 PATCH_WIDE = 8

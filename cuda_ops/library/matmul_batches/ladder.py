@@ -7,7 +7,7 @@ from typing import Any
 
 from cuda_ops.library.ladder import FLOAT32, Ladder, Problem, Version
 from cuda_ops.library.matmul.ladder import fits_layouts, short_tile_for
-from cuda_ops.library.matmul_half.ladder import BOX, HALF, ROWS, fits_engine, layout_of, tile_for
+from cuda_ops.library.matmul_half.tiles import BOX, HALF, ROWS, fits_engine, layout_of, tile_for
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import F32, I32, I64, Launcher, Ptr, TensorMap, ceil_div
 

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Problem, Version
-from cuda_ops.library.matmul_half.ladder import BOX, HALF, ROWS, fits_engine, layout_of, maps_of, tile_for
+from cuda_ops.library.matmul_half.tiles import BOX, HALF, ROWS, fits_engine, layout_of, maps_of, tile_for
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
 
 RESIDUAL, RELU, SILU = range(3)

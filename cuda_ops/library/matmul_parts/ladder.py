@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Launch, Problem, Version
-from cuda_ops.library.matmul_half.ladder import BOX, ROWS, Tile, fits_engine_sizes, tile_for
+from cuda_ops.library.matmul_half.tiles import BOX, ROWS, Tile, fits_engine_sizes, tile_for
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, I64, Argument, Launcher, Ptr, TensorMap, ceil_div
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from cuda_ops.library.ladder import BFLOAT16, FLOAT8, INT8, Element, Ladder, Launch, Problem, Version
-from cuda_ops.library.matmul_half.ladder import BOX, ROWS, TILES, Tile, fits_engine_sizes, time_of_tile
+from cuda_ops.library.matmul_half.tiles import BOX, ROWS, TILES, Tile, fits_engine_sizes, time_of_tile
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 

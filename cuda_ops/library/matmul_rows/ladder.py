@@ -6,15 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Problem, Version
-from cuda_ops.library.matmul_half.ladder import (
-    ALIGNMENT_BYTES,
-    BOX,
-    BOX_BYTES,
-    HALF,
-    fits_engine,
-    layout_of,
-    maps_of,
-)
+from cuda_ops.library.matmul_half.tiles import ALIGNMENT_BYTES, BOX, BOX_BYTES, HALF, fits_engine, layout_of, maps_of
 from cuda_ops.runtime.launcher import F32, I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 
 STAGES = {256: 2, 128: 4, 64: 6}

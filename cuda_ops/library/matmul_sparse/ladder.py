@@ -7,14 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cuda_ops.library.ladder import PACK_BYTES, Ladder, Launch, Problem, Version
-from cuda_ops.library.matmul_half.ladder import (
-    ALIGNMENT_BYTES,
-    BOX,
-    BOX_BYTES,
-    HALF,
-    PROCESSORS,
-    fits_engine_sizes,
-)
+from cuda_ops.library.matmul_half.tiles import ALIGNMENT_BYTES, BOX, BOX_BYTES, HALF, PROCESSORS, fits_engine_sizes
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Argument, Launcher, Ptr, TensorMap, ceil_div
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Ladder, Launch, Problem, Version
-from cuda_ops.library.matmul_half.ladder import (
+from cuda_ops.library.matmul_half.tiles import (
     ALIGNMENT_BYTES,
     BOX,
     PROCESSORS,

@@ -17,15 +17,10 @@ from cuda_ops.library.add.op import add  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Problem, lanes_for  # noqa: E402
 from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import (  # noqa: E402
-    MATMUL_HALF,
-    Shape,
-    shape_for,
-    shapes_for,
-    split_for,
-    tile_for,
-)
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF  # noqa: E402
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
+from cuda_ops.library.matmul_half.shapes import Shape, shape_for, shapes_for, split_for  # noqa: E402
+from cuda_ops.library.matmul_half.tiles import tile_for  # noqa: E402
 from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 
 from cuda_ops.library.convolve.op import convolve  # noqa: E402
 from cuda_ops.library.ladder import Element  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import HALF  # noqa: E402
+from cuda_ops.library.matmul_half.tiles import HALF  # noqa: E402
 from cuda_ops.library.run import architecture  # noqa: E402
 from cuda_ops.runtime.gpu import why_no_gpu  # noqa: E402
 from tests.cuda_ops.library import ladder_cases as cases  # noqa: E402

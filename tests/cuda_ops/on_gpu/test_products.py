@@ -28,8 +28,10 @@ from cuda_ops.library.linear.op import Linear, linear  # noqa: E402
 from cuda_ops.library.matmul.ladder import MATMUL  # noqa: E402
 from cuda_ops.library.matmul.op import matmul  # noqa: E402
 from cuda_ops.library.matmul_fused.ladder import MATMUL_RELU, MATMUL_RESIDUAL, MATMUL_SILU  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import HALF, MATMUL_HALF, Shape, shapes, shapes_for  # noqa: E402
+from cuda_ops.library.matmul_half.ladder import MATMUL_HALF  # noqa: E402
 from cuda_ops.library.matmul_half.op import matmul_half  # noqa: E402
+from cuda_ops.library.matmul_half.shapes import Shape, shapes, shapes_for  # noqa: E402
+from cuda_ops.library.matmul_half.tiles import HALF  # noqa: E402
 from cuda_ops.library.matmul_parts.op import matmul_parts  # noqa: E402
 from cuda_ops.library.matmul_quantized.ladder import MATMUL_FP8, MATMUL_INT8  # noqa: E402
 from cuda_ops.library.matmul_quantized.op import matmul_fp8, matmul_int8  # noqa: E402

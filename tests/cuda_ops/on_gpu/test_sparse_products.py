@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch", reason="torch is not installed")
 from benchmarks.gpu.library.shapes import SPARSE_TILES  # noqa: E402
 from cuda_ops.errors import CudaOpsError  # noqa: E402
 from cuda_ops.library.ladder import BFLOAT16, Element, Problem, Version  # noqa: E402
-from cuda_ops.library.matmul_half.ladder import HALF  # noqa: E402
+from cuda_ops.library.matmul_half.tiles import HALF  # noqa: E402
 from cuda_ops.library.matmul_sparse.ladder import MATMUL_SPARSE, Tile, tall  # noqa: E402
 from cuda_ops.library.matmul_sparse.op import matmul_sparse  # noqa: E402
 from cuda_ops.library.matmul_sparse.packing import pack, two_of_four  # noqa: E402
