@@ -1,0 +1,72 @@
+"""Two folders of searches of the weather: what counts as equal."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from benchmarks.weather_equal import compare
+
+NAME = "street/fog_density"
+
+
+def write_run(folder: Path, name: str, content: Any) -> None:
+    folder.mkdir(parents=True)
+    (folder / "run.json").write_text("{}")
+    (folder / name).write_text(json.dumps(content))
+
+
+def write_search(
+    root: Path, recall: float = 0.8, score: float = 100.0, missed: float = 75.0, late_ms: float = 0.0
+) -> Path:
+    """A search of one drive and one look at it; the reference drive's first stage was late by `late_ms`."""
+    folder = root / NAME
+    supervision = {"states": ["normal"], "late_stages": {"lanes": late_ms}}
+    result = {"driving_score": score, "stage_ms": {"lanes": late_ms}, "supervision": supervision}
+    write_run(folder / "reference" / "drive_street_own", "result.json", result)
+    look = {"steps": 9, "figures": [{"name": "users_kept", "value": recall, "count": 40}]}
+    write_run(folder / "round_01" / "look_street_fog_density_100", "look.json", look)
+    limit = {"unit": "street_seed_1", "module": "detector", "kept": 50.0, "missed": missed}
+    (folder / "weather.json").write_text(json.dumps({"limits_found": [{"module": "detector", "limits": [limit]}]}))
+    return root
+
+
+def compared(tmp_path: Path, **changed: float) -> dict[str, Any]:
+    found = compare(write_search(tmp_path / "first"), write_search(tmp_path / "second", **changed))
+    search: dict[str, Any] = found["searches"][NAME]
+    assert found["is_equal"] == search["is_equal"]
+    return search
+
+
+def test_time_on_a_clock_makes_no_difference(tmp_path: Path) -> None:
+    search = compared(tmp_path, late_ms=478.0)
+    assert search["is_equal"]
+    assert (search["looks"], search["drives"], search["limits"]) == (1, 1, 1)
+
+
+def test_another_figure_of_a_look_is_told(tmp_path: Path) -> None:
+    search = compared(tmp_path, recall=0.7)
+    assert (search["is_equal"], list(search["different_runs"])) == (False, ["look_street_fog_density_100"])
+
+
+def test_another_score_of_a_drive_is_told(tmp_path: Path) -> None:
+    told = compared(tmp_path, score=60.0)["different_runs"]
+    assert told == {"drive_street_own": {"driving_score": [100.0, 60.0]}}
+
+
+def test_another_limit_is_told(tmp_path: Path) -> None:
+    told = compared(tmp_path, missed=100.0)["different_limits"]
+    assert told == {"street_seed_1 detector": [[50.0, 75.0], [50.0, 100.0]]}
+
+
+def test_runs_of_a_search_that_was_stopped_are_compared(tmp_path: Path) -> None:
+    first, second = write_search(tmp_path / "first"), write_search(tmp_path / "second")
+    (second / NAME / "weather.json").unlink()
+    found = compare(first, second)
+    assert (found["looks"], found["drives"], found["limits"], found["is_equal"]) == (1, 1, 0, True)
+
+
+def test_folders_without_a_search_in_common_are_not_equal(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert not compare(write_search(tmp_path / "first"), tmp_path / "empty")["is_equal"]
