@@ -52,20 +52,23 @@ def _figure(figures: Sequence[Mapping[str, Any]], name: str, group: str, part: s
 
 
 def weather_limits(*searches: Mapping[str, Any]) -> str:
-    """For each drive, parameter and part, the value at which it first missed its limit, for each seed."""
+    """For each drive and parameter: where each part first missed its limit, for each seed, and the mean of the seeds.
+
+    Parts that are equal in this share a row.
+    """
     cells = []
     for search in searches:
         axis = search["search"]
+        about = (f"`{search['name']}`", f"`{axis['name']}` from {axis['first']:g} to {axis['second']:g}")
+        parts: dict[tuple[str, str], list[str]] = {}
         for found in search["limits_found"]:
-            cells.append(
-                (
-                    f"`{search['name']}`",
-                    f"`{axis['name']}` from {axis['first']:g} to {axis['second']:g}",
-                    found["module"],
-                    ", ".join(_limit(one) for one in found["limits"]),
-                )
-            )
-    return markdown_tables.rows(("drive", "searched", "part", "first missed at, for each seed"), cells)
+            told = ", ".join(_limit(one) for one in found["limits"])
+            parts.setdefault((told, _interval(found["interval"])), []).append(found["module"])
+        cells += [(*about, ", ".join(modules), *told) for told, modules in parts.items()]
+        first = [" and ".join(modules) or "none" for modules in search["failed_first"].values()]
+        cells.append((*about, "first of perception to fail", ", ".join(first), ""))
+    columns = ("drive", "searched", "part", "first missed at, for each seed", "mean, 95 % interval")
+    return markdown_tables.rows(columns, cells)
 
 
 def _limit(one: Mapping[str, Any]) -> str:
@@ -75,6 +78,14 @@ def _limit(one: Mapping[str, Any]) -> str:
         return "never"
     kept = "missed from the mild end on" if one["kept"] is None else f"kept at {one['kept']:g}"
     return f"{one['missed']:g} ({kept})"
+
+
+def _interval(found: Mapping[str, Any] | None) -> str:
+    """The mean over the seeds; a single drive has no interval, and a part that no drive misses has no mean."""
+    if found is None:
+        return ""
+    between = "" if found["low"] is None else f", {found['low']:.4g} to {found['high']:.4g}"
+    return f"{found['mean']:.4g}{between}"
 
 
 def cost(loop: Mapping[str, Any], cpu: Mapping[str, Any]) -> str:

@@ -49,6 +49,12 @@ def test_an_agent_that_drove_one_route_stands_beside_the_stack_on_that_route() -
     ]
 
 
+def weather_rows(limits_found: list[dict[str, Any]], failed_first: dict[str, list[str]]) -> list[str]:
+    axis = {"name": "wetness", "first": 0.0, "second": 100.0}
+    search = {"name": "street", "search": axis, "limits_found": limits_found, "failed_first": failed_first}
+    return [row.split("| `wetness` from 0 to 100 | ")[1] for row in weather_limits(search).splitlines()[2:]]
+
+
 def test_a_weather_limit_says_where_it_lies() -> None:
     limits = [
         {"kept": 50.0, "missed": 53.125, "is_known": True},
@@ -56,10 +62,19 @@ def test_a_weather_limit_says_where_it_lies() -> None:
         {"kept": 100.0, "missed": None, "is_known": True},
         {"kept": 100.0, "missed": None, "is_known": False},
     ]
-    axis = {"name": "wetness", "first": 0.0, "second": 100.0}
-    search = {"name": "street", "search": axis, "limits_found": [{"module": "lanes", "limits": limits}]}
-    told = weather_limits(search).splitlines()[-1]
-    assert told.endswith("| 53.125 (kept at 50), 0 (missed from the mild end on), never, unknown |")
+    interval = {"mean": 50.52083, "low": 0.0, "high": 100.0}
+    told = weather_rows([{"module": "lanes", "limits": limits, "interval": interval}], {"one": ["lanes"], "two": []})
+    missed = "53.125 (kept at 50), 0 (missed from the mild end on), never, unknown"
+    assert told[0] == f"lanes | {missed} | 50.52, 0 to 100 |"
+    assert told[1] == "first of perception to fail | lanes, none |  |"
+
+
+def test_parts_with_equal_limits_share_a_row() -> None:
+    never: dict[str, Any] = {"limits": [{"kept": 100.0, "missed": None, "is_known": True}], "interval": None}
+    mean = {"mean": 62.5, "low": None}
+    missed: dict[str, Any] = {"limits": [{"kept": 50.0, "missed": 75.0, "is_known": True}], "interval": mean}
+    found = [{"module": "drive", **missed}, {"module": "lanes", **never}, {"module": "depth", **never}]
+    assert weather_rows(found, {})[:2] == ["drive | 75 (kept at 50) | 62.5 |", "lanes, depth | never |  |"]
 
 
 def test_the_readme_names_the_share_of_passed_routes_of_the_verdicts() -> None:
