@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ from benchmarks.experiments import driving, peers, seeing
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "experiments.md"
+COLUMNS = 120
+"""Largest length of a line that names the files of a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,5 +59,6 @@ def filled(page: str) -> str:
     for one in EXPERIMENTS:
         sources = ", ".join(f"[{name}]({name})" for name in one.files)
         table = one.table(*map(read, one.files))
-        page = markdown_tables.placed(page, one.mark, f"{table}\nFrom {sources}.\n")
+        told = textwrap.fill(f"From {sources}.", COLUMNS, break_long_words=False, break_on_hyphens=False)
+        page = markdown_tables.placed(page, one.mark, f"{table}\n{told}\n")
     return page
