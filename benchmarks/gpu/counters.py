@@ -105,8 +105,8 @@ NOTHING = ("", "n/a", "no data")
 """What ncu writes for a counter that it has not: it can lose one of a short kernel's."""
 
 
-def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str, Any]:
-    """A row of raw counters by the names in the file, with the main reasons for which warps wait."""
+def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS, reasons: int | None = 6) -> dict[str, Any]:
+    """A row of raw counters by the names in the file, with the main `reasons` for which warps wait; None is all."""
     found: dict[str, Any] = {"kernel": row["Kernel Name"].split("(")[0]}
     found.update({name: number_of(row[counter]) for name, counter in counters.items() if counter in row})
     waits = {
@@ -114,7 +114,7 @@ def named(row: dict[str, Any], counters: dict[str, str] = COUNTERS) -> dict[str,
         for name, value in row.items()
         if name.startswith(STALLED) and name.endswith("_per_issue_active.ratio")
     }
-    found["cycles_waited_for"] = dict(sorted(waits.items(), key=lambda one: -one[1])[:6])
+    found["cycles_waited_for"] = dict(sorted(waits.items(), key=lambda one: -one[1])[:reasons])
     return found
 
 

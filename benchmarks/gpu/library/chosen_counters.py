@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -103,16 +103,16 @@ def calls(operators: Sequence[str] = ()) -> Iterator[Call]:
     for case in (case for case in FLAT if not operators or case.ladder.name in operators):
         inputs = inputs_for(case, 0)
         *_, vector, tile = case.ladder.versions
-        yield _ours(case, inputs, vector)
+        yield our_call(case, inputs, vector)
         yield _torchs(case, inputs)
-        yield _ours(case, inputs, tile)  # a kernel of ours ends torch's
+        yield our_call(case, inputs, tile)  # a kernel of ours ends torch's
         compiled = compiled_peer(case.ladder)
         yield Planned(case.named() | {"contender": "torch.compile"}), lambda: compiled(*inputs)  # noqa: B023
     for sizes in CONVOLUTIONS if not operators or CONVOLVE.name in operators else ():
         yield from convolution_calls(dict(zip(NAMES, sizes, strict=True)))
     for case in (case for case in (*PRODUCTS, *ROWS) if not operators or case.ladder.name in operators):
         inputs = inputs_for(case, 0)
-        yield _ours(case, inputs, case.ladder.choose(problem_of(case)))
+        yield our_call(case, inputs, case.ladder.choose(problem_of(case)))
         if case.ladder.is_product:
             yield _torchs(case, inputs)
 
@@ -122,7 +122,8 @@ def _torchs(case: Case, inputs: list[Any]) -> Call:
     return Planned(case.named() | {"contender": "torch"}), lambda: peers.TORCH[case.ladder.name](*more)
 
 
-def _ours(case: Case, inputs: list[Any], version: Version) -> Call:
+def our_call(case: Case, inputs: list[Any], version: Version) -> Call:
+    """A version of ours, with the bytes that it has to move."""
     problem = problem_of(case)
     kernels = tuple(base(launch.kernel) for launch in record(case.ladder, version, problem))
     row = case.named() | {"contender": f"v{version.number}", "fewest_bytes": case.ladder.moved_bytes(problem)}
@@ -181,7 +182,7 @@ def assigned(planned: Sequence[Planned], raw: Sequence[dict[str, Any]]) -> list[
     return found
 
 
-def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
+def run_all(plan: Path, seconds: float, made: Iterable[Call]) -> None:
     """Run each call once between the profiler's start and stop while there is time; write down what was run."""
     torch.backends.cudnn.benchmark = True
     os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # ncu would wait for the processes that compile
@@ -193,7 +194,7 @@ def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
         done = [(one.named, one.kernels) for one in planned]
         plan.write_text(json.dumps({"calls": done, "left_out": left_out}))
 
-    for one, call in calls(operators):
+    for one, call in made:
         if time.perf_counter() - begun > seconds:
             left_out.append(f"{one.named}, and what comes after it")
             write()
@@ -214,12 +215,17 @@ def run_all(plan: Path, seconds: float, operators: Sequence[str]) -> None:
         write()
 
 
-def count_all(seconds: float, sections: Sequence[str], operators: str) -> dict[str, Any]:
-    """One row per launch, and what was left out because the time was over."""
+Launches = list[tuple[Planned, dict[str, Any]]]
+"""Each launch that was counted: the call that made it, and its raw counters."""
+
+
+def launches_of(
+    module: str, options: Sequence[str], metrics: Sequence[str], sections: Sequence[str]
+) -> tuple[Launches, list[str]]:
+    """What `module` launches under ncu when it gets `--plan` and the options; and what it had no time for."""
     with tempfile.TemporaryDirectory() as folder:
         plan = Path(folder) / "plan.json"
-        own = [sys.executable, "-m", "benchmarks.gpu.library.chosen_counters", "--plan", str(plan)]
-        raw = counted([*own, "--seconds", str(seconds), "--operators", operators], METRICS, sections)
+        raw = counted([sys.executable, "-m", module, "--plan", str(plan), *options], metrics, sections)
         written = json.loads(plan.read_text())
         planned = [Planned(row, tuple(kernels)) for row, kernels in written["calls"]]
     try:
@@ -227,8 +233,15 @@ def count_all(seconds: float, sections: Sequence[str], operators: str) -> dict[s
     except RuntimeError as error:  # what was counted is worth keeping
         print(error, flush=True)
         found = [(Planned({"contender": "not assigned"}), row) for row in raw]
+    return found, written["left_out"]
+
+
+def count_all(seconds: float, sections: Sequence[str], operators: str) -> dict[str, Any]:
+    """One row per launch, and what was left out because the time was over."""
+    options = ["--seconds", str(seconds), "--operators", operators]
+    found, left_out = launches_of("benchmarks.gpu.library.chosen_counters", options, METRICS, sections)
     rows = with_all_names([one.named | named(row, COUNTERS | MORE) | tensor_counters(row) for one, row in found])
-    return {"rows": rows} | ({"left_out": written["left_out"]} if written["left_out"] else {})
+    return {"rows": rows} | ({"left_out": left_out} if left_out else {})
 
 
 def tensor_counters(row: dict[str, Any]) -> dict[str, Any]:
@@ -259,7 +272,8 @@ def main() -> None:
     if not torch.cuda.is_available():
         raise SystemExit("library.chosen_counters: torch sees no GPU")
     if arguments.plan is not None:
-        run_all(arguments.plan, arguments.seconds, [name for name in arguments.operators.split(",") if name])
+        names = [name for name in arguments.operators.split(",") if name]
+        run_all(arguments.plan, arguments.seconds, calls(names))
         return
     try:
         counts = count_all(arguments.seconds, (*SECTIONS, TENSOR), arguments.operators)

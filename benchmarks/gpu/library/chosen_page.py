@@ -42,7 +42,7 @@ def _line(row: dict[str, Any]) -> list[str]:
         row["element"],
         size(row),
         row["contender"],
-        f"`{_kernel(row)}`",
+        f"`{kernel_of(row)}`",
         f"{row['blocks']:.0f}",
         f"{row['time_ns'] / 1e3:.1f}",
         f"{moved / fewest:.2f}" if fewest else "",
@@ -56,7 +56,7 @@ def _line(row: dict[str, Any]) -> list[str]:
     ]
 
 
-def _kernel(row: dict[str, Any]) -> str:
+def kernel_of(row: dict[str, Any]) -> str:
     """The kernel's name without what the pages do not need: return type, template's arguments, the end of long ones."""
     name: str = row["kernel"].removeprefix("void ").replace("<unnamed>::", "")
     return name.split("<")[0][:KERNEL_LETTERS]

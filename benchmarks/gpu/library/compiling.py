@@ -69,8 +69,9 @@ def compile_peers(wanted: Sequence[tuple[str, Case]]) -> None:
 
     A peer is "compiled" (by torch.compile), or the name of a library.
     """
+    chunk = max(1, min(4, len(wanted) // compilers()))
     with pool_of(compilers()) as pool:
-        for error in pool.map(_compile_peer, [(peer, case.named()) for peer, case in wanted], chunksize=4):
+        for error in pool.map(_compile_peer, [(peer, case.named()) for peer, case in wanted], chunksize=chunk):
             if error:
                 print(error, flush=True)
 

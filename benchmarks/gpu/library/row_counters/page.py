@@ -1,0 +1,77 @@
+"""The table of the counters of version 6 on rows, from what `python -m benchmarks.gpu.library.row_counters` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from benchmarks.gpu.library.chosen_page import kernel_of
+from benchmarks.gpu.library.goals import LIBRARIES
+from benchmarks.markdown_tables import rows
+
+WAITS = 3
+"""Reasons for which a warp waits that the table shows."""
+AT_WORK = ("selected", "not_selected")
+"""What a warp's cycles are that are no wait: it issues, or another warp does."""
+NAMES = (
+    "operator",
+    "type",
+    "size",
+    "by",
+    "kernel",
+    "blocks",
+    "threads",
+    "time, us",
+    "read, of the fewest bytes",
+    "written, of the fewest bytes",
+    "memory, of its peak",
+    "L2 hits of reads",
+    "sectors of a load, of a store",
+    "warps resident",
+    "processors active",
+    "the least active",
+    "issuing",
+    "waits, of a warp's cycles",
+)
+
+
+def table(counted: Sequence[dict[str, Any]]) -> str:
+    """One line for each launch."""
+    return rows(NAMES, [_line(row) for row in counted])
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    half = row["fewest_bytes"] / 2
+    return [
+        row["operator"],
+        row["element"],
+        f"{row['rows']} x {row['columns']}",
+        LIBRARIES.get(row["contender"], row["contender"]),
+        f"`{kernel_of(row)}`",
+        f"{row['blocks']:.0f}",
+        f"{row['threads_a_block']:.0f}",
+        f"{row['time_ns'] / 1e3:.1f}",
+        f"{row['dram_read_bytes'] / half:.2f}",
+        f"{row['dram_write_bytes'] / half:.2f}",
+        f"{row['dram_percent_of_peak']:.0f} %",
+        _share(row, "l2_sectors_read_hit", "l2_sectors_read"),
+        ", ".join(f"{row[name]:.1f}" if row.get(name) else "-" for name in ("sectors_per_load", "sectors_per_store")),
+        f"{row['warps_resident_percent']:.0f} %",
+        _share(row, "active_cycles", "cycles"),
+        _share(row, "active_cycles_least", "cycles"),
+        f"{row['issuing_percent_of_cycles']:.0f} %",
+        ", ".join(f"{name} {share:.0f} %" for name, share in waits_of(row)[:WAITS]),
+    ]
+
+
+def _share(row: dict[str, Any], part: str, whole: str) -> str:
+    """A counter as a share of another one; empty where one was not counted."""
+    return f"{100 * row[part] / row[whole]:.0f} %" if row.get(whole) and row.get(part) is not None else ""
+
+
+def waits_of(row: dict[str, Any]) -> list[tuple[str, float]]:
+    """For what a warp waits, and in how many percent of its cycles, the longest wait first."""
+    cycles = {name: one for name, one in row["cycles_waited_for"].items() if not name.endswith("_not_issued")}
+    total = sum(cycles.values()) or 1.0
+    found = [(name, 100 * one / total) for name, one in cycles.items() if name not in AT_WORK]
+    return sorted(found, key=lambda wait: -wait[1])
