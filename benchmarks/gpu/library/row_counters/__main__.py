@@ -104,6 +104,9 @@ OF_SECTIONS = {
     "shared_memory_allows_blocks": "launch__occupancy_limit_shared_mem",
     "cluster_blocks": "launch__cluster_size",
     "clusters_at_once": "launch__cluster_max_active",
+    "shared_bytes_static": "launch__shared_mem_per_block_static",
+    "l2_requests_of_loads": "lts__t_requests_srcunit_tex_op_read.sum",
+    "l2_sectors_of_loads": "lts__t_sectors_srcunit_tex_op_read.sum",
 }
 """What ncu's sections hold, where it knows them."""
 ATTEMPTS = (

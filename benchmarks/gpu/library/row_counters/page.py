@@ -13,6 +13,8 @@ WAITS = 3
 """Reasons for which a warp waits that the table shows."""
 AT_WORK = ("selected", "not_selected")
 """What a warp's cycles are that are no wait: it issues, or another warp does."""
+SECTOR_BYTES, REQUEST_BYTES = 32, 128
+"""What the L2 cache delivers: pieces of a line of 128 bytes, and at most one line by a request."""
 NAMES = (
     "operator",
     "type",
@@ -25,6 +27,7 @@ NAMES = (
     "read, of the fewest bytes",
     "written, of the fewest bytes",
     "memory, of its peak",
+    "loads through L2: bytes, requests, of the fewest",
     "L2 hits of reads",
     "sectors of a load, of a store",
     "warps resident",
@@ -54,6 +57,7 @@ def _line(row: dict[str, Any]) -> list[str]:
         f"{row['dram_read_bytes'] / half:.2f}",
         f"{row['dram_write_bytes'] / half:.2f}",
         f"{row['dram_percent_of_peak']:.0f} %",
+        f"{_times(row, 'l2_sectors_of_loads', SECTOR_BYTES)}, {_times(row, 'l2_requests_of_loads', REQUEST_BYTES)}",
         _share(row, "l2_sectors_read_hit", "l2_sectors_read"),
         ", ".join(f"{row[name]:.1f}" if row.get(name) else "-" for name in ("sectors_per_load", "sectors_per_store")),
         f"{row['warps_resident_percent']:.0f} %",
@@ -67,6 +71,11 @@ def _line(row: dict[str, Any]) -> list[str]:
 def _share(row: dict[str, Any], part: str, whole: str) -> str:
     """A counter as a share of another one; empty where one was not counted."""
     return f"{100 * row[part] / row[whole]:.0f} %" if row.get(whole) and row.get(part) is not None else ""
+
+
+def _times(row: dict[str, Any], counter: str, size_bytes: int) -> str:
+    """A counter of pieces of `size_bytes`, as a multiple of the fewest that hold the input."""
+    return f"{row[counter] * size_bytes / (row['fewest_bytes'] / 2):.2f}" if row.get(counter) is not None else "-"
 
 
 def waits_of(row: dict[str, Any]) -> list[tuple[str, float]]:
