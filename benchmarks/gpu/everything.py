@@ -75,6 +75,7 @@ def parts(pictures: str) -> tuple[Part, ...]:
         Part("counters of the hot path", ".counters", "gpu_counters.json", 25.0, 20.0, "ncu"),
         Part("operator library", ".library", "", 560.0, 280.0, has_limit=True, more=("--all",)),
         Part("counters of every version", ".library.counters", "ladder_counters.json", 150.0, 35.0, "ncu", True),
+        Part("counters of rows", ".library.row_counters", "row_counters.json", 90.0, 60.0, "ncu", True),
     )
 
 

@@ -35,6 +35,7 @@ PLACES = {
     "streams.json": pages.PAGES / "streams_h200.json",
     "ladder_counters.json": pages.PAGES / "counters_h200.json",
     "chosen_counters.json": pages.PAGES / "chosen_counters.json",
+    "row_counters.json": pages.PAGES / "row_counters.json",
     "gpu.json": CUDA / "h200_quiet.json",
 }
 """Where each record of a run belongs. No page is made of the others: network, equality, counters of the hot path, and

@@ -29,8 +29,9 @@ MEMORY_STRETCH = {4.2: 4.4, 4.3: 4.4, 4.5: 4.6, 4.1: 4.25, 3.9: 4.1, 3.5: 4.0}
 """By the goal, both in TB/s on an H200."""
 FUSED_STRETCH = 2.0
 COUNTERS = "[counters](operators/counters.json)"
-OF_H200 = "[counters of an H200](operators/counters_h200.json)"
 CHOSEN = "[counters of chosen sizes](operators/README.md#counters-of-chosen-sizes)"
+ROWS = "[counters of rows](operators/README.md#counters-of-rows)"
+WHY = "[why](operators/README.md#why-version-6-misses-41-tbs)"
 TEXT = "[what limits them](operators/README.md#what-limits-them)"
 PRODUCTS_TEXT = "[products](operators/README.md#products-of-matrices)"
 AHEAD = "[launch shapes](operators/ahead_tried.json)"
@@ -40,13 +41,14 @@ CAUSES = {
     "15.9: the schedulers issue in 78 % of the cycles, its in 53 %, and the memory is busy at 78 %, not at 88 % "
     f"({CHOSEN}). Four loads in flight (version 3, 3.88) change little. ReLU in bfloat16 and sigmoid in float32, 4.14 "
     "and 4.19, are above the rate in a second timing of the same run (4.24, 4.25).",
-    4.1: "Not known: no counter of version 6, the default of 34 of the 36 cases, has been read. Of its 1,029 launch "
-    "shapes in these cases, the fastest ones reach 3.42 to 4.08 TB/s, and QuACK is faster than each of them in "
-    f"11, by up to 8.7 % ({AHEAD}). QuACK keeps 3.65 to 4.04 TB/s in softmax and RMSNorm and leads most in "
-    "bfloat16 rows of 64k and 128k, torch.compile in RMSNorm's float32 rows of 4k (7.0 %). With versions 4 and "
-    "5 the memory was busy at 75 % in softmax's rows of 4k, 71 % of 32k, 60 % of 128k (bfloat16: 53 %), beside "
-    f"82 % in float32 sigmoid: blocks waited for shared memory, for barriers and for their cluster ({OF_H200}, "
-    f"{TEXT}).",
+    4.1: "4.1 TB/s are 85 % of the memory's peak, as much as ReLU of the same bytes reaches: no time is left for a "
+    "reduction. The memory is busy at 82 % and 83 % in rows of 4k: warps wait for it in 43 % to 56 % of "
+    "their cycles, ReLU's in 91 %. Rows of 32k, 81 % in float32: one block fills a processor, which idles between "
+    "blocks; 79 % in bfloat16. Rows of 128k, 73 % to 79 %: 19 % to 26 % of the samples are waits for the cluster, some "
+    "processors get no block. In bfloat16 softmax of 32k and 128k copies land 16 bytes off, and the L2 cache delivers "
+    "each row twice; RMSNorm of 128k, its weights. That they cost much of QuACK's lead there (memory busy at 82 % and "
+    f"83 %) is an inference, as is LayerNorm, which was not counted ({ROWS}, {WHY}). Tried: 1,029 launch shapes, the "
+    f"fastest at 3.42 to 4.08 TB/s; QuACK is faster than each in 11, by up to 8.7 % ({AHEAD}).",
     3.9: "RMSNorm in bfloat16, 3.82, a warp for each row: the memory is busy at 79 %, half of the warps are resident, "
     f"and the schedulers issue in 50 % of the cycles ({CHOSEN}). LayerNorm: 80 %, half of the warps, 69 %.",
     3.5: "Norms: one block of 1,024 threads fills a processor, and rows of 128k keep the memory busy at 56 % to 62 % "

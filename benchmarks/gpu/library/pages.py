@@ -22,6 +22,7 @@ from benchmarks.gpu.library.goals import (
     ragged_sentence,
 )
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
+from benchmarks.gpu.library.row_counters import page as row_counters_page
 from benchmarks.markdown_tables import placed, rows
 from cuda_ops.library import records
 from cuda_ops.library.catalogue import LADDERS
@@ -54,7 +55,7 @@ BENCH_FILE = PAGES.parent / "cuda" / "h200.json"
 """What `python -m benchmarks.gpu` wrote on the same kind of GPU."""
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "products", "ragged", "convolutions"
-MACHINE_CODE, LAYERS, CHOSEN = "machine code", "layers", "chosen counters"
+MACHINE_CODE, LAYERS, CHOSEN, COUNTED_ROWS = "machine code", "layers", "chosen counters", "row counters"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
     "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
@@ -86,6 +87,8 @@ COUNTERS_FILES = ("counters_h200.json", "counters.json")
 """What `python -m benchmarks.gpu.library.counters` wrote, of some operators on an H200, and of all on an H100."""
 CHOSEN_FILE = PAGES / "chosen_counters.json"
 """What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
+COUNTED_ROWS_FILE = PAGES / "row_counters.json"
+"""What `python -m benchmarks.gpu.library.row_counters` wrote."""
 COUNTERS_TEXT = (
     "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([{name}]({name}), by "
     "`python -m benchmarks.gpu.library.counters`). [Counters](terms.md#counters) explains the columns and the "
@@ -381,6 +384,8 @@ def made() -> dict[str, str]:
         found["README.md"] = placed(found["README.md"], library, table)
     chosen = records.read(CHOSEN_FILE)["rows"]
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
+    counted_rows = row_counters_page.table(records.read(COUNTED_ROWS_FILE)["rows"])
+    found["README.md"] = placed(found["README.md"], COUNTED_ROWS, counted_rows)
     measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))

@@ -165,7 +165,8 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 "row, in which each warp sends its pair to all blocks.",
                 why="Copies need no registers, so all loads are in flight before the first one is used, and no block "
                 "waits for a barrier of its cluster.",
-                limit="Each warp joins the pairs of all warps of its row.",
+                limit="Between load and store warps wait for their block or cluster. In clusters the weights in shared "
+                "memory begin 16 bytes after a multiple of 32, and the L2 cache delivers what is copied there twice.",
                 launch=loaded_ahead(is_rms, partial(ahead.for_norm, is_rms)),
                 fits=ahead.fits,
                 architecture_min=90,
