@@ -27,16 +27,16 @@ _COMES_S = 6.0
 _SURE_S = 0.3
 """Time after which the vehicle is confirmed. A radar's ghost is not so steady in position and speed."""
 
-_PRESSING_M, _STILL_CLOSING_MPS = 30.0, 1.0
-"""A confirmed vehicle stays in a hurry while it is within this distance behind the ego, or this much faster than
-the ego: it may have to brake."""
+_PRESSING_M, _STILL_CLOSING_MPS, _STANDING_MPS = 30.0, 1.0, 0.5
+"""A confirmed vehicle stays in a hurry while it drives within this distance behind the ego, or is this much faster than
+the ego: it may have to brake. One that is slower than the last stands."""
 
 _PASSED_M = 6.0
 """The vehicle has passed when its centre is this far ahead of the ego's origin."""
 
 _UNSEEN_S, _CALM_S, _LONGEST_S = 2.0, 4.0, 30.0
-"""The ego forgets the vehicle when it was not seen for the first time, was neither fast nor near for the second,
-or is still behind the ego after the third."""
+"""The ego forgets the vehicle when it was not seen for the first time, stood or was neither fast nor near for the
+second, or is still behind the ego after the third."""
 
 _SAME_M, _SAME_SHARE = 8.0, 0.03
 """A new track within this distance of the expected position of a lost track is the same vehicle. Across the road the
@@ -125,8 +125,8 @@ def _followed(
     is_fast = _comes_fast(now, ego_mps, limit_mps)
     if not before.is_sure and not is_fast:
         return None
-    is_near = now.ahead_m > -_PRESSING_M or now.speed_mps > ego_mps + _STILL_CLOSING_MPS
-    presses = is_fast or (before.is_sure and is_near)
+    is_near = now.ahead_m > -_PRESSING_M and now.speed_mps > _STANDING_MPS
+    presses = is_fast or (before.is_sure and (is_near or now.speed_mps > ego_mps + _STILL_CLOSING_MPS))
     after = replace(
         before,
         last=now,

@@ -44,6 +44,19 @@ def test_one_that_had_to_brake_behind_the_ego_still_is() -> None:
     assert not watch(braked, 40.0)[-1][1], "but not for ever"
 
 
+def test_one_that_queues_behind_the_ego_is_in_no_hurry() -> None:
+    """A car at 58 km/h in a zone of 30 came to stand behind the ego, which then drove through a junction too slowly."""
+
+    def queues(time_s: float) -> Follower:
+        speed_mps = max(16.0 - 4.0 * time_s, 0.0)
+        return Follower(7, -40.0 + (16.0**2 - speed_mps**2) / 8.0, 0.0, speed_mps)
+
+    found = watch(queues, 12.0, ego_mps=0.0, limit_mps=8.3)
+    assert first_s(found) < 0.5
+    assert all(is_in_hurry for time_s, is_in_hurry in found if 0.5 < time_s < 7.5), "it may be about to pass"
+    assert not any(is_in_hurry for time_s, is_in_hurry in found if time_s > 8.5)
+
+
 def test_one_that_falls_back_is_forgotten() -> None:
     def falls_back(time_s: float) -> Follower:
         return Follower(7, -80.0, 0.0, 30.0 if time_s < 1.0 else 11.0)
