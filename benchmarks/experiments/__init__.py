@@ -39,9 +39,7 @@ EXPERIMENTS = (
     Experiment("branches", ("replay/branches.json",), driving.branches),
     Experiment("faults", ("faults/faults.json",), driving.faults),
     Experiment("pictures", ("perception/eval.json", "detector/n.json", "detector/heads_goals.json"), seeing.pictures),
-    Experiment(
-        "weather limits", ("weather/fog_density.json", "weather/sun_altitude_angle.json"), seeing.weather_limits
-    ),
+    Experiment("weather limits", ("weather/limits.json",), seeing.weather_limits),
     Experiment("cost", ("perception/closed_loop.json", "perception/cpu_shipped.json"), seeing.cost),
     Experiment("control", ("control/study.json",), peers.control),
     Experiment("pdm-lite", ("embedded-carla/pdm-lite.json",), peers.pdm_lite),

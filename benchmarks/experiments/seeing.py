@@ -51,7 +51,7 @@ def _figure(figures: Sequence[Mapping[str, Any]], name: str, group: str, part: s
     return part, f"{name}, {group}", f"{one['value']:.3f}{unit}", goal
 
 
-def weather_limits(*searches: Mapping[str, Any]) -> str:
+def weather_limits(searches: Sequence[Mapping[str, Any]]) -> str:
     """For each drive and parameter: where each part first missed its limit, for each seed, and the mean of the seeds.
 
     Parts that are equal in this share a row.

@@ -52,7 +52,7 @@ def test_an_agent_that_drove_one_route_stands_beside_the_stack_on_that_route() -
 def weather_rows(limits_found: list[dict[str, Any]], failed_first: dict[str, list[str]]) -> list[str]:
     axis = {"name": "wetness", "first": 0.0, "second": 100.0}
     search = {"name": "street", "search": axis, "limits_found": limits_found, "failed_first": failed_first}
-    return [row.split("| `wetness` from 0 to 100 | ")[1] for row in weather_limits(search).splitlines()[2:]]
+    return [row.split("| `wetness` from 0 to 100 | ")[1] for row in weather_limits([search]).splitlines()[2:]]
 
 
 def test_a_weather_limit_says_where_it_lies() -> None:

@@ -1,4 +1,4 @@
-"""Two folders of searches of the weather: what counts as equal."""
+"""Folders of searches of the weather: what counts as equal in two of them, and what is kept of one."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from benchmarks.weather_equal import compare
+from benchmarks.weather_record import recorded
 
 NAME = "street/fog_density"
 
@@ -70,3 +73,39 @@ def test_runs_of_a_search_that_was_stopped_are_compared(tmp_path: Path) -> None:
 def test_folders_without_a_search_in_common_are_not_equal(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     assert not compare(write_search(tmp_path / "first"), tmp_path / "empty")["is_equal"]
+
+
+def write_content(root: Path, problems: list[str]) -> Path:
+    folder = root / NAME
+    (folder / "reference").mkdir(parents=True)
+    (folder / "reference" / "suite.json").write_text(json.dumps({"fingerprint": {"machine": {"cores": "2"}}}))
+    figures = {"users_kept": 2 / 3, "recall_vehicles_0_20_m": 0.5, "recall_vehicles_0_20_px": 0.5, "lights_kept": None}
+    samples = {name: 0 if value is None else 30 for name, value in figures.items()}
+    content = {
+        "name": "street", "versions": {"commit": "0123"}, "search": {"name": "wetness"}, "problems": problems,
+        "limits": [{"figure": "users_kept"}, {"figure": "lights_kept"}], "limits_found": [], "failed_first": {},
+        "points": [
+            {"unit": "street_seed_1", "point": None, "figures": {}, "samples": {}},
+            {"unit": "street_seed_1", "point": {"wetness": 25.0}, "figures": figures, "samples": samples},
+        ],
+    }  # fmt: skip
+    (folder / "weather.json").write_text(json.dumps(content))
+    return root
+
+
+def test_a_record_keeps_what_limits_judge_and_recall_by_distance(tmp_path: Path) -> None:
+    (search,) = recorded(write_content(tmp_path, []))
+    assert (search["name"], search["versions"], search["machine"]) == ("street", {"commit": "0123"}, {"cores": "2"})
+    assert search["points"] == [
+        {"unit": "street_seed_1", "value": None, "figures": {}},
+        {
+            "unit": "street_seed_1",
+            "value": 25.0,
+            "figures": {"users_kept": [0.6667, 30], "recall_vehicles_0_20_m": [0.5, 30]},
+        },
+    ]
+
+
+def test_a_search_with_a_problem_is_not_recorded(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a run crashed"):
+        recorded(write_content(tmp_path, ["a run crashed"]))
