@@ -102,9 +102,10 @@ def _lines(truth: Truth, scene: Scene, camera: CameraModel, index: MapIndex) -> 
 
 
 def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObject, ...]:
-    """The road users in the picture, each matched to at most one track; the nearest pairs are matched first.
+    """The road users in the picture, each matched to at most one track: tracks with a box first, then the nearest.
 
-    Road users are taken relative to the ego's true pose, tracks relative to its estimated pose.
+    One road user may have two tracks, one of the camera and one that only radars keep. Road users are taken relative to
+    the ego's true pose, tracks relative to its estimated pose.
     """
     there = [
         (one, _group_of(one), at, box[3] - box[1])
@@ -117,13 +118,13 @@ def _objects(truth: Truth, scene: Scene, camera: CameraModel) -> tuple[SeenObjec
     tracks = [(_group_of(track), _ahead(track, believed)) for track in scene.objects]
     is_in_picture = [track.box_px is not None for track in scene.objects]
     pairs = sorted(
-        (float(np.hypot(*(at - seen_at))), number, other)
+        (not is_in_picture[other], float(np.hypot(*(at - seen_at))), number, other)
         for number, (_, group, at, _) in enumerate(there)
         for other, (seen_group, seen_at) in enumerate(tracks)
         if group == seen_group and np.hypot(*(at - seen_at)) <= max(MATCH_M, MATCH_SHARE * np.hypot(*at))
     )
     track_of: dict[int, int] = {}
-    for _, number, other in pairs:
+    for _, _, number, other in pairs:
         if number not in track_of and other not in track_of.values():
             track_of[number] = other
     return tuple(

@@ -91,6 +91,18 @@ def test_a_track_is_taken_relative_to_where_the_ego_believes_to_be(camera: Camer
     assert score(true, scene(thing(EGO.x_m + 15.0)), camera, index)[1][1] is None
 
 
+def test_a_track_with_a_box_comes_before_a_nearer_one_of_the_radars(camera: CameraModel, index: MapIndex) -> None:
+    """In fog, the camera puts a car too far away; the radars keep a second track where the car is."""
+    boxed = replace(thing(EGO.x_m + 32.0, number=50), box_px=(300.0, 150.0, 336.0, 188.0))
+    by_radar = thing(EGO.x_m + 30.0, number=51)
+    (one,) = score_step(truth(thing(EGO.x_m + 30.0)), scene(by_radar, boxed), camera, index).objects
+    assert one.is_in_picture
+    assert one.seen_range_m == pytest.approx(32.0)
+    (one,) = score_step(truth(thing(EGO.x_m + 30.0)), scene(by_radar), camera, index).objects
+    assert not one.is_in_picture
+    assert one.seen_range_m == pytest.approx(30.0)
+
+
 def test_only_road_users_in_the_picture_count(camera: CameraModel, index: MapIndex) -> None:
     behind, far, aside = thing(EGO.x_m - 10.0), thing(EGO.x_m + 81.0), thing(EGO.x_m + 5.0, EGO.y_m + 30.0)
     assert score(truth(behind, far, aside), scene(), camera, index) == {}
