@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from av_core.types import ObjectKind
+from av_core.types import ObjectKind, TrackedObject
 from planning.local.occupancy import OnRoad
 
 _NEAR_M, _IN_LANE_M = 35.0, 2.0
@@ -24,14 +24,24 @@ _DROVE_M, _DRIVING_MPS = 8.0, 1.0
 _SAME_M, _LOST_S = 4.0, 2.0
 """Largest distance and time between a lost track and a new track of the same vehicle."""
 
+_SLOWED_MPS, _SLOWED_S = 8.5, 1.0
+"""A loss of speed, and the time in which no driver can brake so much: the vehicle hit something, or its track has
+jumped to something that stands. In both cases it waits for nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Driver:
-    """Where and when a vehicle that drove was seen last, in the map frame."""
+    """Where and when a vehicle that drove was seen last, in the map frame; and its speeds of late, with their times."""
 
     x_m: float
     y_m: float
     time_s: float
+    speeds: tuple[tuple[float, float], ...]
+
+    @property
+    def has_crashed(self) -> bool:
+        """Whether it lost more speed than brakes explain."""
+        return max(mps for _, mps in self.speeds) - self.speeds[-1][1] > _SLOWED_MPS
 
 
 class SeenDriving:
@@ -50,10 +60,20 @@ class SeenDriving:
             if item.kind in (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE):
                 continue
             if item.track_id in self._drivers or self._has_driven(way, ego_s_m, first) or self._is_same(way):
-                self._drivers[item.track_id] = _Driver(item.x_m, item.y_m, time_s)
+                driver = self._seen_now(item, time_s)
+                if driver.has_crashed:
+                    del self._drivers[item.track_id]
+                    first.pop(item.track_id, None)
+                else:
+                    self._drivers[item.track_id] = driver
         self._first_s_m, self._known = first, frozenset(way.one.item.track_id for way in ways)
         self._drivers = {number: one for number, one in self._drivers.items() if time_s - one.time_s < _LOST_S}
         return frozenset(self._drivers)
+
+    def _seen_now(self, item: TrackedObject, time_s: float) -> _Driver:
+        before = self._drivers.get(item.track_id)
+        late = [one for one in before.speeds if time_s - one[0] <= _SLOWED_S] if before is not None else []
+        return _Driver(item.x_m, item.y_m, time_s, (*late, (time_s, item.speed_mps)))
 
     def _has_driven(self, way: OnRoad, ego_s_m: float, first: dict[int, float]) -> bool:
         """Whether a vehicle near the ego has got on since it came near; notes in `first` where that was."""

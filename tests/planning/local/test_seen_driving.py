@@ -93,3 +93,15 @@ def test_one_that_is_gone_is_forgotten() -> None:
     assert seen.update([], 0.0, 3.0) == {7}
     assert seen.update([standing(9, 22.0)], 0.0, 4.0) == {7, 9}
     assert seen.update([], 0.0, 7.0) == frozenset()
+
+
+@pytest.mark.parametrize(("brakes_mps2", "is_driver"), [(7.5, True), (11.0, False)])
+def test_one_that_stops_harder_than_brakes_can_waits_for_nothing(brakes_mps2: float, is_driver: bool) -> None:
+    """A car vanished where a building site came up, and its track jumped to that, which was waited for over a cycle."""
+    seen, s_m, told = SeenDriving(), 10.0, frozenset[int]()
+    for step in range(60):
+        speed_mps = max(10.7 - brakes_mps2 * max(0.1 * step - 2.0, 0.0), 0.0)
+        s_m += 0.1 * speed_mps
+        told = seen.update([moving(7, s_m, speed_mps)], 0.0, 0.1 * step)
+        assert step < 10 or step > 20 or told == {7}
+    assert told == (frozenset({7}) if is_driver else frozenset())
