@@ -6,7 +6,7 @@ oncoming driver who has stopped in front of the ego cannot go on either.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -71,6 +71,7 @@ class BackingUp:
         self._stuck_since_s: float | None = None
         self._not_before_s = -np.inf
         self._left_m: float | None = None
+        self._until_m = np.inf
         self._stands_since_s = 0.0
         self._last: tuple[float, float] | None = None
 
@@ -81,6 +82,7 @@ class BackingUp:
         self._last = here
         if self._left_m is not None:
             self._left_m -= moved_m
+            self._until_m -= moved_m
             while len(self._poses) > 1 and self._is_ahead(ego, self._poses[-1]):
                 self._poses.pop()
                 self._beside.pop()
@@ -102,8 +104,17 @@ class BackingUp:
         way_m = self._wanted_m(where)
         if min(way_m, self._free_m(prediction, way_m)) < _SHORTEST_M or self._someone_comes(ego, prediction):
             return None
-        self._left_m, self._stands_since_s = way_m, time_s
+        self._left_m, self._until_m, self._stands_since_s = way_m, np.inf, time_s
         return self._back(ego, prediction)
+
+    def _to_standing_m(self, prediction: Prediction) -> float:
+        """The way back to those who stand there, also if they are no longer seen: right behind the ego no sensor is."""
+        standing = tuple(one for one in prediction.objects if one.item.speed_mps < _COMING_MPS)
+        assert self._left_m is not None
+        free_m = self._free_m(replace(prediction, objects=standing), self._left_m)
+        if free_m < self._left_m - _POSE_M:
+            self._until_m = free_m
+        return self._until_m
 
     def _remember(self, ego: EgoState, beside: float) -> None:
         """Note a pose; below 1, `beside` says that it is along the ego's lane."""
@@ -171,7 +182,7 @@ class BackingUp:
         along_m = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(poses[:, :2], axis=0).T))])
         along_m += np.arange(len(along_m)) * 1e-6  # two equal poses are none
         curvature = -np.gradient(poses[:, 2], along_m) if len(poses) > 2 else np.zeros(len(poses))
-        end_m = min(self._left_m, free_m, float(along_m[-1]))
+        end_m = max(min(self._left_m, free_m, self._to_standing_m(prediction), float(along_m[-1])), 0.0)
         s_m, speed_mps = np.zeros(_STEPS), np.zeros(_STEPS)
         speed_mps[0] = max(-ego.speed_mps, 0.0)
         for row in range(1, _STEPS):

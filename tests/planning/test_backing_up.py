@@ -88,3 +88,20 @@ def test_an_ego_that_cannot_get_back_gives_up() -> None:
             reversed_s.append(time_s)
     assert 8.9 < reversed_s[0] < 9.2
     assert 3.9 < reversed_s[-1] - reversed_s[0] < 4.2
+
+
+def test_one_that_goes_out_of_sight_right_behind_the_ego_is_not_touched() -> None:
+    """On obstacles 8 the ego backed up into a car that its radars had lost 2 m behind it."""
+    backing_up, stuck = BackingUp(Body(3.8, 1.0, 1.9)), Where(1.0, 0.3, 2.0, is_in_their_way=True, wants_to_pass=True)
+    state, rear_m = VehicleState(0.0, 0.0, 0.0, 2.0), 5.5
+    for frame, time_s in enumerate(np.arange(0.0, 40.0, DT_S).tolist()):
+        gap_m = state.x_m - 1.0 - rear_m
+        car = vehicle(5, rear_m - 2.25, 0.0, 0.0, 0.0)
+        seen = (PredictedObject(car),) if time_s > 5.0 and gap_m > 2.6 else ()
+        ego = ego_state(state, Stamp(frame, time_s))
+        where = stuck if time_s > 5.0 else replace(stuck, wants_to_pass=False)
+        back = backing_up.update(ego, ego.stamp, where, Prediction(ego.stamp, np.arange(3.0), seen))
+        speed_mps = 2.0 if time_s < 5.0 else 0.0 if back is None else -abs(float(back.speed_mps[1]))
+        state = replace(state, x_m=state.x_m + speed_mps * DT_S, speed_mps=speed_mps)
+        assert time_s < 5.0 or gap_m > 0.8
+    assert gap_m < 5.0, "it backed up"
