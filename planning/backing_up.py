@@ -37,6 +37,9 @@ _MARGIN_M, _COMING_MPS, _COMING_M = 1.2, 0.7, 15.0
 """Distance kept to others; and the speed and distance from which on a road user behind may be coming, so that the
 ego stands."""
 
+_SEEN_M = 1.5
+"""The radars see who stands so far behind the place to which the ego may back up; nearer ones they may lose."""
+
 _TOP_MPS, _GAIN_MPS2, _BRAKE_MPS2 = 1.2, 0.6, 0.5
 _STEP_S, _STEPS = 0.25, 17
 _DONE_M = 0.1
@@ -71,7 +74,7 @@ class BackingUp:
         self._stuck_since_s: float | None = None
         self._not_before_s = -np.inf
         self._left_m: float | None = None
-        self._until_m = np.inf
+        self._until_m = np.inf  # the way back to the last one that was seen standing there
         self._stands_since_s = 0.0
         self._last: tuple[float, float] | None = None
 
@@ -80,9 +83,9 @@ class BackingUp:
         time_s, here = stamp.time_s, (ego.x_m, ego.y_m)
         moved_m = float(np.hypot(here[0] - self._last[0], here[1] - self._last[1])) if self._last else 0.0
         self._last = here
+        self._until_m += moved_m if self._left_m is None else -moved_m
         if self._left_m is not None:
             self._left_m -= moved_m
-            self._until_m -= moved_m
             while len(self._poses) > 1 and self._is_ahead(ego, self._poses[-1]):
                 self._poses.pop()
                 self._beside.pop()
@@ -102,18 +105,20 @@ class BackingUp:
         if time_s - self._stuck_since_s < _STUCK_S or time_s < self._not_before_s:
             return None
         way_m = self._wanted_m(where)
-        if min(way_m, self._free_m(prediction, way_m)) < _SHORTEST_M or self._someone_comes(ego, prediction):
+        free_m = min(self._free_m(prediction, way_m), self._to_standing_m(prediction, way_m))
+        if min(way_m, free_m) < _SHORTEST_M or self._someone_comes(ego, prediction):
             return None
-        self._left_m, self._until_m, self._stands_since_s = way_m, np.inf, time_s
+        self._left_m, self._stands_since_s = way_m, time_s
         return self._back(ego, prediction)
 
-    def _to_standing_m(self, prediction: Prediction) -> float:
-        """The way back to those who stand there, also if they are no longer seen: right behind the ego no sensor is."""
+    def _to_standing_m(self, prediction: Prediction, way_m: float) -> float:
+        """How far back along this distance nobody stands; one that was lost near the ego still stands there."""
         standing = tuple(one for one in prediction.objects if one.item.speed_mps < _COMING_MPS)
-        assert self._left_m is not None
-        free_m = self._free_m(replace(prediction, objects=standing), self._left_m)
-        if free_m < self._left_m - _POSE_M:
+        free_m = self._free_m(replace(prediction, objects=standing), way_m)
+        if free_m < way_m - _POSE_M:
             self._until_m = free_m
+        elif self._until_m > _SEEN_M:
+            self._until_m = np.inf
         return self._until_m
 
     def _remember(self, ego: EgoState, beside: float) -> None:
@@ -182,7 +187,7 @@ class BackingUp:
         along_m = np.concatenate([[0.0], np.cumsum(np.hypot(*np.diff(poses[:, :2], axis=0).T))])
         along_m += np.arange(len(along_m)) * 1e-6  # two equal poses are none
         curvature = -np.gradient(poses[:, 2], along_m) if len(poses) > 2 else np.zeros(len(poses))
-        end_m = max(min(self._left_m, free_m, self._to_standing_m(prediction), float(along_m[-1])), 0.0)
+        end_m = min(self._left_m, free_m, self._to_standing_m(prediction, self._left_m), float(along_m[-1]))
         s_m, speed_mps = np.zeros(_STEPS), np.zeros(_STEPS)
         speed_mps[0] = max(-ego.speed_mps, 0.0)
         for row in range(1, _STEPS):
