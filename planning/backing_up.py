@@ -33,9 +33,11 @@ _POSE_M, _JUMP_M, _BACKWARDS_MPS = 0.2, 2.0, -0.05
 """Distance between two remembered poses; distance between poses that cannot belong to one drive; and the speed
 below which the ego drives backwards."""
 
-_MARGIN_M, _COMING_MPS, _COMING_M = 1.2, 0.7, 15.0
-"""Distance kept to others; and the speed and distance from which on a road user behind may be coming, so that the
-ego stands."""
+_MARGIN_M, _ASIDE_M = 1.2, 0.4
+"""Distance kept to others behind the ego, and to those beside its way: a radar places them to 0.3 m."""
+
+_COMING_MPS, _COMING_M = 0.7, 15.0
+"""Speed and distance from which on a road user behind may be coming, so that the ego stands."""
 
 _SEEN_M = 1.5
 """The radars see who stands so far behind the place to which the ego may back up; nearer ones they may lose."""
@@ -167,7 +169,7 @@ class BackingUp:
         x = poses[:, :1] + along * np.cos(poses[:, 2:])
         y = poses[:, 1:2] + along * np.sin(poses[:, 2:])
         ahead, left = ahead_and_left(x - item.x_m, y - item.y_m, item.yaw_rad)
-        reach_l, reach_w = 0.5 * item.length_m + half_m, 0.5 * item.width_m + half_m
+        reach_l, reach_w = 0.5 * item.length_m + half_m, 0.5 * item.width_m + half_m + _ASIDE_M
         return np.asarray(((np.abs(ahead) < reach_l) & (np.abs(left) < reach_w)).any(axis=1))
 
     def _someone_comes(self, ego: EgoState, prediction: Prediction) -> bool:

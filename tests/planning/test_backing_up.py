@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from av_core.types import Manoeuvre, Pose2D, PredictedObject, Prediction, Stamp, TrackedObject
 from planning.backing_up import BackingUp, Where
@@ -105,3 +106,17 @@ def test_one_that_goes_out_of_sight_right_behind_the_ego_is_not_touched() -> Non
         state = replace(state, x_m=state.x_m + speed_mps * DT_S, speed_mps=speed_mps)
         assert time_s < 5.0 or gap_m > 0.8
     assert gap_m < 5.0, "it backed up"
+
+
+@pytest.mark.parametrize(("beside_m", "backs_up"), [(2.1, False), (2.5, True)])
+def test_the_way_back_keeps_clear_of_who_stands_beside_it(beside_m: float, backs_up: bool) -> None:
+    """On obstacles 2 the ego touched a car with its rear corner: the radar saw it 0.3 m farther away than it was."""
+    backing_up, stuck = BackingUp(Body(3.8, 1.0, 1.9)), Where(1.0, 0.3, 2.0, is_in_their_way=True, wants_to_pass=True)
+    backed_up = False
+    for frame, time_s in enumerate(np.arange(0.0, 12.0, DT_S).tolist()):
+        state = VehicleState(min(2.0 * time_s, 10.0), 0.0, 0.0, 2.0 if time_s < 5.0 else 0.0)
+        ego = ego_state(state, Stamp(frame, time_s))
+        car = PredictedObject(vehicle(5, 6.5, beside_m, 0.0, 0.0))
+        where = stuck if time_s > 5.0 else replace(stuck, wants_to_pass=False)
+        backed_up |= backing_up.update(ego, ego.stamp, where, Prediction(ego.stamp, np.arange(3.0), (car,))) is not None
+    assert backed_up is backs_up
