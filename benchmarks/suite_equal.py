@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +44,7 @@ def compare(first: Path, second: Path) -> dict[str, Any]:
 
 
 def _compare_run(first: Path, second: Path) -> dict[str, Any]:
-    one, other = (_figures(folder) for folder in (first, second))
+    one, other = (figures_of(folder) for folder in (first, second))
     here, there = _topics(first / "recording.mcap"), _topics(second / "recording.mcap")
     different = [key for key in {**one, **other} if one.get(key) != other.get(key)]
     return {
@@ -58,7 +58,7 @@ def _compare_run(first: Path, second: Path) -> dict[str, Any]:
     }
 
 
-def _figures(folder: Path) -> dict[str, Any]:
+def figures_of(folder: Path) -> dict[str, Any]:
     """The figures of result.json that measure no time on a clock. Agents other than the stack have no supervision."""
     figures: dict[str, Any] = json.loads((folder / "result.json").read_text())
     if figures.get("supervision") is not None:
@@ -87,8 +87,23 @@ def _without_late_stages(data: bytes) -> bytes:
     return json.dumps(message).encode()
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.suite_equal", description=__doc__)
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
+    for name, run in found["runs"].items():
+        told = "equal" if run["is_equal"] else f"differs: {run['different_figures']} {run['different_topics']}"
+        yield f"{name}: {run['end']}, score {run['driving_score']:.1f}, {run['messages']} messages: {told}"
+    for name in found["only_in_one"]:
+        yield f"{name}: only in one of the folders"
+
+
+def run_comparison(
+    parser: argparse.ArgumentParser,
+    compare: Callable[[Path, Path], dict[str, Any]],
+    lines: Callable[[Mapping[str, Any]], Iterator[str]],
+) -> int:
+    """Compare the two folders of the command line, print and write what was found; 1 where anything differs.
+
+    `lines` are what is printed of the answer of `compare`.
+    """
     parser.add_argument("first", type=Path)
     parser.add_argument("second", type=Path)
     parser.add_argument("--json", type=Path, help="file for the figures")
@@ -97,13 +112,15 @@ def main() -> int:
     if arguments.json is not None:
         arguments.json.parent.mkdir(parents=True, exist_ok=True)
         arguments.json.write_text(json.dumps(found, indent=1) + "\n")
-    for name, run in found["runs"].items():
-        told = "equal" if run["is_equal"] else f"differs: {run['different_figures']} {run['different_topics']}"
-        print(f"{name}: {run['end']}, score {run['driving_score']:.1f}, {run['messages']} messages: {told}")
-    for name in found["only_in_one"]:
-        print(f"{name}: only in one of the folders")
+    for line in lines(found):
+        print(line)
     print("equal" if found["is_equal"] else "not equal")
     return 0 if found["is_equal"] else 1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.suite_equal", description=__doc__)
+    return run_comparison(parser, compare, _lines)
 
 
 if __name__ == "__main__":

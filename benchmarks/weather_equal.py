@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from benchmarks.suite_equal import CLOCKED, LATE_STAGES
+from benchmarks.suite_equal import figures_of, run_comparison
 
 REFERENCE, RUN, LOOK, RESULT, CONTENT = "reference", "run.json", "look.json", "result.json", "weather.json"
 
@@ -55,12 +55,7 @@ def _runs(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             content = json.loads(look.read_text())
             yield path.parent.name, {"steps": content["steps"], **{one["name"]: one for one in content["figures"]}}
         elif result.is_file():
-            yield path.parent.name, _drive_figures(json.loads(result.read_text()))
-
-
-def _drive_figures(result: Mapping[str, Any]) -> dict[str, Any]:
-    supervision = {key: value for key, value in result["supervision"].items() if key != LATE_STAGES}
-    return {**{key: value for key, value in result.items() if key not in CLOCKED}, "supervision": supervision}
+            yield path.parent.name, figures_of(path.parent)
 
 
 def _differences(here: Mapping[str, Any], there: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -75,22 +70,16 @@ def _limits(path: Path) -> dict[str, list[float | None]]:
     return {f"{one['unit']} {one['module']}": [one["kept"], one["missed"]] for each in found for one in each["limits"]}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.weather_equal", description=__doc__)
-    parser.add_argument("first", type=Path)
-    parser.add_argument("second", type=Path)
-    parser.add_argument("--json", type=Path, help="file for the figures")
-    arguments = parser.parse_args()
-    found = compare(arguments.first, arguments.second)
-    if arguments.json is not None:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(found, indent=1) + "\n")
+def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     for name, one in found["searches"].items():
         differ = len(one["different_runs"]), len(one["different_limits"])
         told = "equal" if one["is_equal"] else f"{differ[0]} runs and {differ[1]} limits differ"
-        print(f"{name}: {one['looks']} looks, {one['drives']} drives, {one['limits']} limits: {told}")
-    print("equal" if found["is_equal"] else "not equal")
-    return 0 if found["is_equal"] else 1
+        yield f"{name}: {one['looks']} looks, {one['drives']} drives, {one['limits']} limits: {told}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.weather_equal", description=__doc__)
+    return run_comparison(parser, compare, _lines)
 
 
 if __name__ == "__main__":

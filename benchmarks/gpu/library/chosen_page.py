@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from benchmarks.gpu.library.goals import LIBRARIES
 from benchmarks.markdown_tables import rows
 from cuda_ops.library.convolve.ladder import CONVOLVE
 
 KERNEL_LETTERS = 32
 """Of the name of a kernel: cuDNN's have 150."""
+LAUNCH = ("operator", "type", "size", "by", "kernel", "blocks")
+"""The columns of `launch`."""
 NAMES = (
-    "operator",
-    "type",
-    "size",
-    "by",
-    "kernel",
-    "blocks",
+    *LAUNCH,
     "time, us",
     "memory, of the fewest bytes",
     "memory, of its peak",
@@ -38,12 +36,7 @@ def _line(row: dict[str, Any]) -> list[str]:
     moved, fewest = row["dram_read_bytes"] + row["dram_write_bytes"], row["fewest_bytes"]
     waits = [f"{name} {cycles:.1f}" for name, cycles in row["cycles_waited_for"].items() if name != "selected"]
     return [
-        row["operator"],
-        row["element"],
-        size(row),
-        row["contender"],
-        f"`{kernel_of(row)}`",
-        f"{row['blocks']:.0f}",
+        *launch(row),
         f"{row['time_ns'] / 1e3:.1f}",
         f"{moved / fewest:.2f}" if fewest else "",
         f"{row['dram_percent_of_peak']:.0f} %",
@@ -54,6 +47,12 @@ def _line(row: dict[str, Any]) -> list[str]:
         f"{row['issuing_percent_of_cycles']:.0f} %",
         ", ".join(waits[:2]),
     ]
+
+
+def launch(row: dict[str, Any]) -> list[str]:
+    """What was launched: the first cells of a line."""
+    by = LIBRARIES.get(row["contender"], row["contender"])
+    return [row["operator"], row["element"], size(row), by, f"`{kernel_of(row)}`", f"{row['blocks']:.0f}"]
 
 
 def kernel_of(row: dict[str, Any]) -> str:

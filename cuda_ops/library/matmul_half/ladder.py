@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from cuda_ops.library.ladder import Ladder, Launch, Problem, Version
-from cuda_ops.library.matmul_half.shapes import fills_with_pairs, is_shared, partial_bytes, shape_for, shapes, split
+from cuda_ops.library.matmul_half.shapes import fills_with_pairs, loads_slowly, partial_bytes, shape_for, shapes, split
 from cuda_ops.library.matmul_half.tiles import (
     ALIGNMENT_BYTES,
     BOX,
@@ -168,7 +168,7 @@ def _preferred(problem: Problem) -> int:
     if fits_engine(problem):
         shape = shape_for(problem)
         has_small_tiles = shape.rows == BOX or shape.parts > 1
-        return 10 if is_shared(problem) or has_small_tiles or fills_with_pairs(problem) else 6
+        return 10 if loads_slowly(problem) or has_small_tiles or fills_with_pairs(problem) else 6
     if _fits_padded(problem) and problem.count * problem.depth >= PADDED_MIN:
         return 9
     return 3 if problem.architecture >= 80 else 1

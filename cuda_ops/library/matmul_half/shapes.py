@@ -20,12 +20,12 @@ from cuda_ops.library.matmul_half.tiles import (
     blocks_of,
     fits_engine,
     layout_of,
-    lies_transposed,
     maps_of,
     memory_steps,
     sizes_of,
     tile_for,
     time_of_tile,
+    transposed_of,
 )
 from cuda_ops.library.rows import flag
 from cuda_ops.runtime.launcher import I32, Launcher, Ptr, TensorMap, ceil_div
@@ -179,15 +179,15 @@ def _can_share(shape: Shape, problem: Problem) -> bool:
     return tiles <= COUNTERS and tiles * shape.parts <= PROCESSORS
 
 
-def is_shared(problem: Problem) -> bool:
+def loads_slowly(problem: Problem) -> bool:
     """Whether boxes load slowly, because lines do not begin at multiples of 32 bytes."""
-    return line_of(problem.rows, problem.columns, problem.depth, lies_transposed(problem)) % SECTOR != 0
+    return line_of(problem.rows, problem.columns, problem.depth, transposed_of(problem)) % SECTOR != 0
 
 
 @lru_cache(maxsize=4096)
 def shape_for(problem: Problem) -> Shape:
     """The shape that was the fastest for such problems in the timed sizes."""
-    if is_shared(problem):
+    if loads_slowly(problem):
         found = [one for one in shapes_for(problem, (2,)) if one.parts == 1]
         return min(found, key=lambda shape: (time_of_shape(problem, shape), -shape.columns))
     wide = Shape(64, 128, parts=PARTS_MAX)

@@ -51,6 +51,7 @@ PROCESSORS = 132
 
 
 def blocks_of(problem: Problem, rows: int, columns: int) -> int:
+    """The number of tiles of `rows` x `columns` of all results."""
     return problem.batch.count * ceil_div(problem.rows, rows) * ceil_div(problem.columns, columns)
 
 
@@ -60,6 +61,7 @@ def layout_of(problem: Problem) -> str:
 
 
 def sizes_of(problem: Problem) -> list[Argument]:
+    """Rows, columns and depth as a kernel's arguments."""
     return [I32(problem.rows), I32(problem.columns), I32(problem.depth)]
 
 
@@ -115,5 +117,6 @@ def fits_engine(problem: Problem) -> bool:
     return problem.lanes * problem.element.size_bytes == PACK_BYTES and fits_engine_sizes(problem)
 
 
-def lies_transposed(problem: Problem) -> tuple[bool, bool]:
+def transposed_of(problem: Problem) -> tuple[bool, bool]:
+    """Whether `a`, and `b`, is in memory column by column."""
     return problem.a_is_transposed, problem.b_is_transposed

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from benchmarks.gpu.library.chosen_page import kernel_of
-from benchmarks.gpu.library.goals import LIBRARIES
+from benchmarks.gpu.library.chosen_page import LAUNCH, launch
 from benchmarks.markdown_tables import rows
 
 WAITS = 3
@@ -16,12 +15,7 @@ AT_WORK = ("selected", "not_selected")
 SECTOR_BYTES, REQUEST_BYTES = 32, 128
 """What the L2 cache delivers: pieces of a line of 128 bytes, and at most one line by a request."""
 NAMES = (
-    "operator",
-    "type",
-    "size",
-    "by",
-    "kernel",
-    "blocks",
+    *LAUNCH,
     "threads",
     "time, us",
     "read, of the fewest bytes",
@@ -46,12 +40,7 @@ def table(counted: Sequence[dict[str, Any]]) -> str:
 def _line(row: dict[str, Any]) -> list[str]:
     half = row["fewest_bytes"] / 2
     return [
-        row["operator"],
-        row["element"],
-        f"{row['rows']} x {row['columns']}",
-        LIBRARIES.get(row["contender"], row["contender"]),
-        f"`{kernel_of(row)}`",
-        f"{row['blocks']:.0f}",
+        *launch(row),
         f"{row['threads_a_block']:.0f}",
         f"{row['time_ns'] / 1e3:.1f}",
         f"{row['dram_read_bytes'] / half:.2f}",
