@@ -53,7 +53,7 @@ class RouteDemands:
 
 def with_demands(situation: Situation, ego: EgoOnRoute, others: Constraints, route: RouteDemands) -> Situation:
     """`situation` with what others and the route demand of the speed soon."""
-    soon_m = ego.s_m + ego.speed_mps**2 / (2.0 * _SOON_MPS2) + _SOON_M
+    soon_m = ego.braked_s_m(_SOON_MPS2) + _SOON_M
     stops = sorted(route.stops + others.stops, key=lambda stop: stop.s_m)
     soon = [stop.cause for stop in stops if stop.s_m < soon_m]
     stopped_for = {stop.cause.object_id for stop in others.stops}

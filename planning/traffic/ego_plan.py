@@ -37,7 +37,7 @@ class EgoPlan:
     @property
     def halt_s_m(self) -> float:
         """Arc length at which the ego comes to a halt if it brakes as hard as is considered possible."""
-        return self.ego.s_m + self.ego.speed_mps**2 / (2.0 * _FEASIBLE_MPS2)
+        return self.ego.braked_s_m(_FEASIBLE_MPS2)
 
     @property
     def late_start_s(self) -> float:
