@@ -12,6 +12,10 @@
 
 template <int THREADS, int BLOCKS> struct av_row_exchange {
     static constexpr int WARPS = THREADS / 32, PAIRS = WARPS * BLOCKS;
+    // Elements of the arrays in static shared memory: 2 barriers and 2 * PAIRS pairs, with room up to a multiple of 128
+    // bytes. Dynamic shared memory begins behind them. Where it begins off a line, copies to it ask the L2 cache for
+    // more requests, and off a sector for more bytes.
+    static constexpr int BARRIERS_WITH_ROOM = 16, PAIRS_WITH_ROOM = (2 * PAIRS + 15) / 16 * 16;
     float2* slots;      // 2 * PAIRS of them, in static shared memory
     uint64_t* arrived;  // 2 barriers
     unsigned row;       // the number of exchanges so far

@@ -15,8 +15,8 @@ norm_ahead(const T* x, const T* weight, const T* bias, T* out, int64_t rows, int
     using Ring = av_row_ring<T, LANES, VECTORS, THREADS, BLOCKS, STAGES>;
     using Exchange = av_row_exchange<THREADS, BLOCKS>;
     AV_DYNAMIC_SHARED(T, slots);
-    AV_SHARED_ARRAY(uint64_t, pair_barriers, 2);
-    AV_SHARED_ARRAY(float2, pairs, 2 * Exchange::PAIRS);
+    AV_SHARED_ARRAY(uint64_t, pair_barriers, Exchange::BARRIERS_WITH_ROOM);
+    AV_SHARED_ARRAY(float2, pairs, Exchange::PAIRS_WITH_ROOM);
     Exchange exchange;
     exchange.begin(pairs, pair_barriers);
     Ring ring;
