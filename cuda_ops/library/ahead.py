@@ -16,7 +16,7 @@ THREADS_AT_ONCE = 1024
 SHARED_BYTES_MAX = 222 << 10
 """Shared memory of a processor for rows and weights, bytes; 5 KB are left for the exchange and the driver."""
 TIMED_COLUMNS_MIN = 4096
-"""Rows of 1,024 are slower, by up to 67 % (H200), but for LayerNorm's float32 ones (2 % faster) and RMSNorm's (equal).
+"""Rows of 1,024 are slower, by up to 62 % (H200), but for the norms' float32 ones (equal).
 
 Those between have not been timed.
 """
@@ -79,8 +79,8 @@ def fits(problem: Problem) -> bool:
 def is_faster(problem: Problem) -> bool:
     """Whether rows are long enough and in full packs.
 
-    Then an older version is faster (H200) for the two lengths that the norms' ladder excludes, and by less than 1 % in
-    float32 LayerNorm of 16,384 and 262,144.
+    Then an older version is as fast or faster (H200) for the two lengths that the norms' ladder excludes, and by 0.6 %
+    and 1.2 % in float32 LayerNorm of 16,384 and 262,144.
     """
     is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
     return problem.architecture >= 90 and is_full and problem.columns >= TIMED_COLUMNS_MIN and fits(problem)
@@ -90,7 +90,7 @@ def for_softmax(problem: Problem) -> Ahead:
     """32 elements per thread, and each row through shared memory; float32 of up to 32,768 elements in one block.
 
     Of rows of more than 65,536 elements, those of half precision are taken in turn, with two rows ahead; those of
-    float32 leave no room for that, and are faster straight into the registers.
+    float32 leave no room for that, and go straight into the registers.
     """
     if problem.columns <= LONG_COLUMNS:
         alone = ALONE_THREADS * (2 if problem.element.size_bytes == 4 else 1)

@@ -35,6 +35,7 @@ WHY = "[why](operators/README.md#why-version-6-misses-41-tbs)"
 TEXT = "[what limits them](operators/README.md#what-limits-them)"
 PRODUCTS_TEXT = "[products](operators/README.md#products-of-matrices)"
 AHEAD = "[launch shapes](operators/ahead_tried.json)"
+ALIGNED = "[times before and after](operators/rows_aligned.json)"
 TRIED = "[tried](operators/products_tried.txt)"
 CAUSES = {
     4.2: "Bfloat16 sigmoid, 3.74: the issue of instructions. It executes 26.6 for each element, torch.compile's kernel "
@@ -42,15 +43,16 @@ CAUSES = {
     f"({CHOSEN}). Four loads in flight (version 3, 3.88) change little. ReLU in bfloat16 and sigmoid in float32, 4.14 "
     "and 4.19, are above the rate in a second timing of the same run (4.24, 4.25).",
     4.1: "4.1 TB/s are 85 % of the memory's peak, as much as ReLU of the same bytes reaches: no time is left for a "
-    "reduction. The memory is busy at 82 % and 83 % in rows of 4k: warps wait for it in 43 % to 56 % of "
-    "their cycles, ReLU's in 91 %. Rows of 32k, 81 % in float32: one block fills a processor, which idles between "
-    "blocks; 79 % in bfloat16. Rows of 128k, 73 % to 79 %: 19 % to 26 % of the samples are waits for the cluster, some "
-    "processors get no block. In bfloat16 softmax of 32k and 128k copies land 16 bytes off, and the L2 cache delivers "
-    "each row twice; RMSNorm of 128k, its weights. That they cost much of QuACK's lead there (memory busy at 82 % and "
-    f"83 %) is an inference, as is LayerNorm, which was not counted ({ROWS}, {WHY}). Tried: 1,029 launch shapes, the "
-    f"fastest at 3.42 to 4.08 TB/s; QuACK is faster than each in 11, by up to 8.7 % ({AHEAD}).",
-    3.9: "RMSNorm in bfloat16, 3.82, a warp for each row: the memory is busy at 79 %, half of the warps are resident, "
-    f"and the schedulers issue in 50 % of the cycles ({CHOSEN}). LayerNorm: 80 %, half of the warps, 69 %.",
+    "reduction. The memory is busy at 82 % to 84 % in rows of 4k: warps wait for it in 44 % to 57 % of "
+    "their cycles, ReLU's in 91 %. Rows of 32k, 79 % in softmax: one block fills a processor, which idles between "
+    "blocks (float32), or clusters do not fill all processors (bfloat16). Rows of 128k, 76 % to 78 %: clusters again, "
+    "and in samples taken earlier 19 % to 26 % were waits for the cluster. Mended: copies in clusters landed 16 bytes "
+    "off, and the L2 cache delivered them twice; now once, and the 13 sizes with such copies take 0.90 to 1.00 of the "
+    f"time ({ALIGNED}). LayerNorm was not counted ({ROWS}, {WHY}). Tried: 699 launch shapes, the fastest at 3.68 to "
+    f"4.08 TB/s; QuACK is faster than each in 9, by up to 4.9 % ({AHEAD}).",
+    3.9: "Bfloat16, a warp for each row: 3.72 to 3.75, and 3.84 to 3.94 in a second timing of the same run. RMSNorm: "
+    "the memory is busy at 79 %, half of the warps are resident, and the schedulers issue in 50 % of the cycles "
+    f"({CHOSEN}). LayerNorm: 80 %, half of the warps, 69 %.",
     3.5: "Norms: one block of 1,024 threads fills a processor, and rows of 128k keep the memory busy at 56 % to 62 % "
     f"({COUNTERS}, {TEXT}). Softmax, bfloat16 rows of 32k: warps wait longer for their cluster and block than for the "
     f"memory ({CHOSEN}).",

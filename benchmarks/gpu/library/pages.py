@@ -56,6 +56,7 @@ BENCH_FILE = PAGES.parent / "cuda" / "h200.json"
 INDEX, GOALS, CPU, FUSED, AGREEMENT = "operators", "goals", "cpu", "fused", "agreement"
 ROOFLINE, SQUARE, RAGGED, CONVOLUTIONS = "roofline", "products", "ragged", "convolutions"
 MACHINE_CODE, LAYERS, CHOSEN, COUNTED_ROWS = "machine code", "layers", "chosen counters", "row counters"
+ALIGNED = "aligned"
 TIMES = (
     "Terabytes per second, more is better: the bytes that the operator has to move (see above), by the median time. A "
     "version that loads its input twice moves more bytes than are counted. Calls are in a CUDA graph, and their data "
@@ -89,6 +90,8 @@ CHOSEN_FILE = PAGES / "chosen_counters.json"
 """What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
 COUNTED_ROWS_FILE = PAGES / "row_counters.json"
 """What `python -m benchmarks.gpu.library.row_counters` wrote."""
+COUNTED_BEFORE_FILE = PAGES / "row_counters_before.json"
+"""The same before version 6 aligned the rows and weights that it copies ahead."""
 COUNTERS_TEXT = (
     "Nsight Compute on one {gpu}, one launch per kernel, caches flushed before it ([{name}]({name}), by "
     "`python -m benchmarks.gpu.library.counters`). [Counters](terms.md#counters) explains the columns and the "
@@ -384,8 +387,9 @@ def made() -> dict[str, str]:
         found["README.md"] = placed(found["README.md"], library, table)
     chosen = records.read(CHOSEN_FILE)["rows"]
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
-    counted_rows = row_counters_page.table(records.read(COUNTED_ROWS_FILE)["rows"])
-    found["README.md"] = placed(found["README.md"], COUNTED_ROWS, counted_rows)
+    counted, before = (records.read(file)["rows"] for file in (COUNTED_ROWS_FILE, COUNTED_BEFORE_FILE))
+    found["README.md"] = placed(found["README.md"], COUNTED_ROWS, row_counters_page.table(counted))
+    found["README.md"] = placed(found["README.md"], ALIGNED, row_counters_page.before_and_after(before, counted))
     measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
     found |= roofline(page_of_roofline, measured, convolutions, records.read(LAYERS_FILE))

@@ -97,8 +97,8 @@ def for_cluster(is_rms: bool, problem: Problem) -> Spread:
 def _preferred(is_rms: bool, problem: Problem) -> int:
     """The fastest version on H100s and H200s (docs/operators/runs).
 
-    Version 6 is slower for two lengths (H200): half-precision LayerNorm of 4,096 (1 %), and float32 RMSNorm of 32,768
-    (3 %). Where it has not been timed, a block is faster than a cluster whenever it can hold the row.
+    Version 6 is no faster for two lengths (H200): half-precision LayerNorm of 4,096 (equal), and float32 RMSNorm of
+    32,768 (2 % slower). Where it has not been timed, a block is faster than a cluster whenever it can hold the row.
     """
     is_half = problem.element.size_bytes == 2
     is_slower = not is_half and 1 << 14 < problem.columns <= 1 << 15 if is_rms else is_half and problem.columns == 4096
@@ -165,8 +165,8 @@ def _ladder(name: str, formula: str, is_rms: bool, operations: int) -> Ladder:
                 "row, in which each warp sends its pair to all blocks.",
                 why="Copies need no registers, so all loads are in flight before the first one is used, and no block "
                 "waits for a barrier of its cluster.",
-                limit="Between load and store warps wait for their block or cluster. In clusters the weights in shared "
-                "memory begin 16 bytes after a multiple of 32, and the L2 cache delivers what is copied there twice.",
+                limit="Between load and store warps wait for their block or cluster, and clusters do not fill all "
+                "processors.",
                 launch=loaded_ahead(is_rms, partial(ahead.for_norm, is_rms)),
                 fits=ahead.fits,
                 architecture_min=90,

@@ -138,8 +138,8 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
                 why="Copies need no registers, so all loads of a row are in flight before the first one is used. No "
                 "block waits for a barrier of its cluster, and the exponentials of half precision are three "
                 "instructions instead of nine.",
-                limit="Between load and store warps wait for their block or cluster. In clusters the rows in shared "
-                "memory begin 16 bytes after a multiple of 32, and the L2 cache delivers what is copied there twice.",
+                limit="Between load and store warps wait for their block or cluster, and clusters do not fill all "
+                "processors.",
                 launch=loaded_ahead(is_log, ahead.for_softmax),
                 fits=ahead.fits,
                 architecture_min=90,

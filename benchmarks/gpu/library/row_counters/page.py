@@ -37,6 +37,31 @@ def table(counted: Sequence[dict[str, Any]]) -> str:
     return rows(NAMES, [_line(row) for row in counted])
 
 
+COUNTED_TWICE = ("loads through L2: bytes, of the fewest", "requests, of the fewest", "memory, of its peak")
+"""What the table of two records shows of each."""
+
+
+def before_and_after(before: Sequence[dict[str, Any]], after: Sequence[dict[str, Any]]) -> str:
+    """One line for each launch that two records have, with some counters of both."""
+    earlier = {_launched(row): row for row in before}
+    pairs = [(earlier[_launched(row)], row) for row in after if _launched(row) in earlier]
+    cells = [
+        [*launch(new)[:4], *(f"{one}, {other}" for one, other in zip(_some(old), _some(new), strict=True))]
+        for old, new in pairs
+    ]
+    return rows((*LAUNCH[:4], *(f"{name}: before, after" for name in COUNTED_TWICE)), cells)
+
+
+def _some(row: dict[str, Any]) -> tuple[str, str, str]:
+    """The cells of `COUNTED_TWICE`."""
+    bytes_of = _times(row, "l2_sectors_of_loads", SECTOR_BYTES)
+    return bytes_of, _times(row, "l2_requests_of_loads", REQUEST_BYTES), f"{row['dram_percent_of_peak']:.1f} %"
+
+
+def _launched(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["operator"], row["element"], row["rows"], row["columns"], row["contender"]
+
+
 def _line(row: dict[str, Any]) -> list[str]:
     half = row["fewest_bytes"] / 2
     return [
