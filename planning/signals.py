@@ -13,7 +13,7 @@ import numpy as np
 from av_core.types import Constraint, ConstraintKind, LightState, SignalKind, TrafficLightView
 from planning.config import BehaviorConfig
 from planning.reference_path import Route, RouteSignal
-from planning.rules import LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign
+from planning.rules import FORBIDDING, LightDecision, LightMemory, StopMemory, decide_light, decide_stop_sign
 from planning.sight import Place
 from planning.speed import StopTarget
 from planning.unseen_light import JunctionTraffic, UnseenLightMemory, decide_unseen_light, junction_end
@@ -238,39 +238,56 @@ def _add_light(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstr
         decision = LightDecision(not may_go, LightState.UNKNOWN, may_go)
     if decision.cautious:
         result.unprotected.add(place)
+    if decision.state is LightState.YELLOW:  # better just over the line than through it on red
+        stand_s = max(stand_s, min(ego.braked_s_m(_HARD_MPS2), signal.stop_s_m - ego.front_m + _OVER_LINE_M))
     if decision.stop:
         result.stops.append(StopTarget(stand_s, _light_cause(signal, decision.state)))
     elif light.committed:
-        left_s = light.turned_at_s + config.yellow_s - ego.time_s
-        clear_s = signal.stop_s_m + ego.rear_m + _TAIL_M
-        can_stop = can_stand or ego.deceleration_to_mps2(stand_s) < _HARD_MPS2
-        instead = StopTarget(stand_s, _light_cause(signal, LightState.YELLOW)) if can_stop else None
-        result.commitments.append(Commitment(place, clear_s, left_s, instead))
+        can_stop = can_stand or ego.braked_s_m(_HARD_MPS2) <= stand_s
+        result.commitments.append(_commitment(inputs, signal, light, stand_s if can_stop else None))
     elif place in result.unseen:
         result.caps.append(_unseen_cap(inputs.route, signal, config))
     elif decision.cautious:
         result.caps.append(_cautious_cap(signal, decision.state, config))
 
 
-def _hold_over_line(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
-    """Stop an ego just over the line of a light that was red as it came there: its tail has not passed the line yet.
+def _commitment(inputs: _SignalInputs, signal: RouteSignal, light: LightMemory, stop_s_m: float | None) -> Commitment:
+    """To drive through a light that turned yellow, or to stop at `stop_s_m` instead (None: it cannot stop)."""
+    left_s = light.turned_at_s + inputs.config.yellow_s - inputs.ego.time_s
+    clear_s = signal.stop_s_m + inputs.ego.rear_m + _TAIL_M
+    instead = None if stop_s_m is None else StopTarget(stop_s_m, _light_cause(signal, LightState.YELLOW))
+    return Commitment(_place(signal), clear_s, left_s, instead)
 
-    It goes when it sees another state, or when it has not seen the light for `unseen_wait_s`.
+
+def _hold_over_line(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
+    """Stop an ego just over the line of a light whose tail would pass the line on red.
+
+    So it is if the light was red or yellow as the ego came to the line, or turns yellow now and the tail is not over
+    the line in time. The ego goes when it sees another state, or when it has not seen the light for `unseen_wait_s`.
     """
     place, ego, view = _place(signal), inputs.ego, inputs.lights.get(signal.signal_id)
     light = inputs.memory.lights.get(place)
-    if light is None or light.state is not LightState.RED or place in inputs.memory.unprotected:
+    if light is None or place in inputs.memory.unprotected:
         return
     stop_s = ego.braked_s_m(_HARD_MPS2)
     if stop_s + ego.front_m - signal.stop_s_m > _OVER_LINE_M:
         return
     seen = view.state if view is not None else LightState.UNKNOWN
-    if seen is LightState.RED:
+    if seen is LightState.UNKNOWN:
+        if ego.time_s - light.seen_at_s > inputs.config.unseen_wait_s:
+            return
+    elif (light.state, seen) == (LightState.RED, LightState.YELLOW):  # no light does that
         light = replace(light, seen_at_s=ego.time_s)
-    elif seen is not LightState.UNKNOWN or ego.time_s - light.seen_at_s > inputs.config.unseen_wait_s:
-        return
+    else:
+        turned = seen is LightState.YELLOW and light.state not in FORBIDDING
+        committed = turned or (light.committed and seen is LightState.YELLOW)
+        turned_at_s = ego.time_s if turned else light.turned_at_s
+        light = replace(light, state=seen, seen_at_s=ego.time_s, committed=committed, turned_at_s=turned_at_s)
     result.lights[place] = light
-    result.stops.append(StopTarget(stop_s, _light_cause(signal, LightState.RED)))
+    if light.committed:
+        result.commitments.append(_commitment(inputs, signal, light, stop_s))
+    elif light.state in FORBIDDING:
+        result.stops.append(StopTarget(stop_s, _light_cause(signal, light.state)))
 
 
 def _add_sign(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:

@@ -125,6 +125,31 @@ def test_who_brakes_for_others_behind_a_late_yellow_stops_at_the_line(in_the_way
         assert front[t <= red_s].max() > 100.0
 
 
+@pytest.mark.parametrize(("front_m", "stands_before_m"), [(98.0, 100.0), (99.3, 100.5), (101.0, 102.5)])
+def test_who_crawls_at_the_line_as_the_light_turns_yellow_waits_there(front_m: float, stands_before_m: float) -> None:
+    """Behind a car at 1.5 m/s, its tail would be over the line only after the light has become red."""
+    planner = on_long_road(LIGHT)
+    turned_s: list[float] = []
+
+    def crawler(t: float) -> tuple[TrackedObject, ...]:
+        return (vehicle(1, 80.0 + 1.5 * t, 0.0, 0.0, 1.5),)
+
+    def lights(t: float) -> dict[str, TrafficLightView]:
+        if not turned_s and planner.progress is not None and planner.progress.s_m + FRONT_M > front_m:
+            turned_s.append(t)
+        since_s = t - turned_s[0] if turned_s else -1.0
+        is_green = since_s < 0.0 or since_s >= 10.0
+        return light(LightState.GREEN if is_green else LightState.YELLOW if since_s < 3.0 else LightState.RED)
+
+    log = drive(planner, 38, 8.0, crawler, lights=lights)
+    t, front = log.column(0), log.column(1) + FRONT_M
+    waits = (t > turned_s[0] + 3.0) & (t < turned_s[0] + 10.0)
+    assert log.column(3)[int(turned_s[0] / DT_S)] < 2.5, "the case has to be an ego that crawls"
+    assert front[waits].max() < stands_before_m
+    assert log.column(3)[waits].max() < 0.3
+    assert front[-1] > 106.0, "it goes at the next green"
+
+
 def test_unknown_light_holds_the_ego_at_the_line_but_not_far_away() -> None:
     log = drive(on_long_road(LIGHT), 25, 10.0)
     assert 3.0 < gap_to_line(log) < 4.2
