@@ -43,6 +43,10 @@ _WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 2.2, 5.0, 10.0
 """A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with
 at most this speed, from this distance before it on: then it can still brake for it."""
 
+_BESIDE_STANDING_MPS, _NEXT_LANE_M, _SAME_WAY_RAD = 16.0, 3.0, 1.0
+"""Speed beside a vehicle that stands on the next lane or on the shoulder: it may pull out. It reaches the ego's lane
+within 1 s; an ego of this speed that sees it set off 35 m ahead can still brake, with 6 m/s2."""
+
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
@@ -171,9 +175,10 @@ class TrafficBehavior:
                 turn_rad = abs(float(wrap_angle(item.yaw_rad - path_yaw)))
                 present.append(OnPath(staying[row], low, turn_rad, float(along)))
         others = [row for row, item in enumerate(items) if item.track_id not in bound]
-        result.caps.extend(
-            _caps_beside(ego, [(items[row], boxes.s_m[row, 0], boxes.aside_m[row, 0]) for row in others])
-        )
+        for row in others:
+            turn_rad = abs(float(wrap_angle(items[row].yaw_rad - boxes.path_yaw_rad[row, 0, 1])))
+            beside = _Beside(items[row], boxes.s_m[row, 0], boxes.aside_m[row, 0], turn_rad)
+            result.caps.extend(_caps_beside(ego, beside, self._config))
         return {row: abs(float(boxes.d_m[row, 0, 1])) for row in others}, present
 
     def _may_enter(self, one: PredictedObject, offset_m: float, horizon_s: float) -> bool:
@@ -201,14 +206,28 @@ class TrafficBehavior:
         return True
 
 
-def _caps_beside(ego: EgoOnRoute, beside: Sequence[tuple[TrackedObject, Float, Float]]) -> list[SpeedCap]:
-    """Speed caps before bicycles that stand beside the corridor: (bicycle, arc lengths and distances of its parts)."""
-    return [
-        SpeedCap(float(s_m[1]) - _PASSING_M, float(s_m[1]), _PASSING_MPS, crossing_cause(item))
-        for item, s_m, aside_m in beside
-        if item.kind is ObjectKind.BICYCLE and item.speed_mps < _WAITING_MPS
-        if s_m[1] > ego.front_s_m and aside_m.min() < _WAITING_ASIDE_M
-    ]
+@dataclass(frozen=True, slots=True)
+class _Beside:
+    """A road user next to the corridor: arc lengths and distances of its parts (3,), and its turn from the path."""
+
+    item: TrackedObject
+    s_m: Float
+    aside_m: Float
+    turn_rad: float
+
+
+def _caps_beside(ego: EgoOnRoute, beside: _Beside, config: BehaviorConfig) -> list[SpeedCap]:
+    """The speed cap before a bicycle, or beside a vehicle, that stands next to the corridor."""
+    item, middle_m = beside.item, float(beside.s_m[1])
+    if item.kind is ObjectKind.PEDESTRIAN or item.speed_mps >= _WAITING_MPS or middle_m <= ego.front_s_m:
+        return []
+    if item.kind is ObjectKind.BICYCLE:
+        is_near = beside.aside_m.min() < _WAITING_ASIDE_M
+        return [SpeedCap(middle_m - _PASSING_M, middle_m, _PASSING_MPS, crossing_cause(item))] if is_near else []
+    if beside.aside_m.min() >= _NEXT_LANE_M or beside.turn_rad >= _SAME_WAY_RAD:
+        return []
+    from_m, to_m = float(beside.s_m.min()) - ego.front_m, float(beside.s_m.max())
+    return [SpeedCap(from_m, to_m, _BESIDE_STANDING_MPS, leader_cause(item, 0.0, config))]
 
 
 def _crosses_or_comes(item: TrackedObject, heading_rad: float) -> bool:

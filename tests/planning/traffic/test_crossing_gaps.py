@@ -250,3 +250,25 @@ def test_it_passes_a_bicycle_that_may_be_about_to_cross_slowly(
     caps = [cap for cap in decision(waiting, 0.0, ego_mps=6.0).caps if cap.speed_mps == 5.0]
     assert bool(caps) is is_slower
     assert all(cap.from_s_m == pytest.approx(CROSSING_M - 10.0, abs=0.5) for cap in caps)
+
+
+@pytest.mark.parametrize(
+    ("kind", "y_m", "yaw_rad", "speed_mps", "is_slower"),
+    [
+        (ObjectKind.CAR, -3.5, 0.0, 0.0, True),
+        (ObjectKind.TRUCK, 3.5, 0.2, 0.0, True),
+        (ObjectKind.CAR, -3.5, 0.0, 3.0, False),  # it drives: it is predicted
+        (ObjectKind.CAR, -3.5, np.pi, 0.0, False),  # a queue of oncoming vehicles
+        (ObjectKind.CAR, -7.0, 0.0, 0.0, False),
+    ],
+)
+def test_it_passes_a_standing_vehicle_on_the_next_lane_slower_than_on_a_motorway(
+    kind: ObjectKind, y_m: float, yaw_rad: float, speed_mps: float, is_slower: bool
+) -> None:
+    """One of a queue pulled out 35 m ahead of an ego at 23 m/s, which hit it (obstacles 28)."""
+    velocity = (speed_mps * float(np.cos(yaw_rad)), speed_mps * float(np.sin(yaw_rad)))
+    standing = TrackedObject(9, kind, CROSSING_M, y_m, yaw_rad, velocity, 4.5, 1.9, 1.5)
+    caps = [cap for cap in decision(standing, 0.0, ego_mps=6.0).caps if cap.speed_mps == 16.0]
+    assert bool(caps) is is_slower
+    for cap in caps:
+        assert (cap.from_s_m, cap.to_s_m) == pytest.approx((CROSSING_M - 2.25 - FRONT_M, CROSSING_M + 2.25), abs=0.8)
