@@ -1,4 +1,4 @@
-"""The weights file of the imitation network: large weights in eight bits, the rest as fp16."""
+"""The weights file of the imitation network: large weights in eight bits, the rest as fp16; compressed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import torch
 
 from av_core.errors import ConfigError
 from perception.imitation.network import ImitationNetwork, NetworkShape
-from perception.networks.eight_bits import LEVEL_MAX, SMALLEST, quantize_weight
+from perception.networks.compressed import SMALLEST, deflate
+from perception.networks.eight_bits import LEVEL_MAX, quantize_weight
 
 FORMAT = "av-stack imitation 1"
 
@@ -26,6 +27,7 @@ def save_weights(network: ImitationNetwork, path: Path) -> None:
         else:
             state[name] = value.half() if value.is_floating_point() and value.ndim else value
     torch.save({"format": FORMAT, "shape": asdict(network.shape), "state": state}, path)
+    deflate(path)
 
 
 def load_weights(path: Path) -> ImitationNetwork:

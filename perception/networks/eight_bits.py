@@ -2,7 +2,7 @@
 
 The file is still a checkpoint of ultralytics that `torch.load` and `ultralytics.YOLO` can read. A weight in it is
 pickled as the call `restore(version, levels, scale)`, which returns the tensor in fp16 when the file is read. Small
-weights, batch norm and everything else are stored unchanged.
+weights, batch norm and everything else are stored unchanged. The file is then compressed without loss.
 """
 
 from __future__ import annotations
@@ -10,18 +10,16 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import torch
+
+from perception.networks.compressed import deflate, is_large, pickle_module
 
 VERSION = 1
 """Version of the format; files of a later version are refused."""
 
 LEVEL_MAX = 127
-
-SMALLEST = 4096
-"""Minimum number of values of a weight that is stored in eight bits; smaller weights are only 1/40 of the file."""
 
 CLIPS = tuple(1.0 - 0.025 * k for k in range(17))
 """Fractions of a channel's largest magnitude that are tried as its range; the smallest squared error decides."""
@@ -29,7 +27,8 @@ CLIPS = tuple(1.0 - 0.025 * k for k in range(17))
 
 def save_eight_bits(checkpoint: dict[str, Any], path: Path) -> None:
     """Write an ultralytics checkpoint to `path`, the large weights of its model in eight bits."""
-    torch.save(checkpoint, path, pickle_module=_pickle_module())
+    torch.save(checkpoint, path, pickle_module=pickle_module(_Pickler))
+    deflate(path)
 
 
 def quantize_weight(weight: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -64,13 +63,6 @@ class _Pickler(pickle.Pickler):
     """Pickles each large weight as a call of `restore`."""
 
     def reducer_override(self, value: Any) -> tuple[Callable[..., Any], tuple[Any, ...]] | Any:
-        if isinstance(value, torch.nn.Parameter) and value.ndim > 1 and value.numel() >= SMALLEST:
+        if is_large(value):
             return restore, (VERSION, *quantize_weight(value))
         return NotImplemented
-
-
-def _pickle_module() -> ModuleType:
-    """A module with the parts of `pickle` that `torch.save` uses, and `_Pickler`."""
-    module = ModuleType("eight_bits_pickle")
-    module.Pickler = _Pickler  # type: ignore[attr-defined]
-    return module
