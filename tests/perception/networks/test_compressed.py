@@ -11,6 +11,7 @@ import torch
 
 from benchmarks.networks.store import store_lossless
 from perception.detection.offline import ultralytics
+from perception.detection.quantize import without_indentation
 from perception.detection.weights import COMPACT
 from perception.networks.compressed import VERSION, deflate, halves, join, save_in_halves
 
@@ -70,6 +71,12 @@ def test_the_shipped_files_are_compressed(weights: Path) -> None:
         records = archive.infolist()
     assert all(record.compress_type == zipfile.ZIP_DEFLATED for record in records)
     assert sum(record.compress_size for record in records) < 0.92 * sum(record.file_size for record in records)
+
+
+def test_the_network_beside_the_weights_has_no_indentation() -> None:
+    assert without_indentation('<a>\n\t<b c="1 2" />\n\t<d>x y</d>\n</a>') == '<a><b c="1 2" /><d>x y</d></a>'
+    (network,) = SHIPPED[0].parent.glob("*.xml")
+    assert without_indentation(network.read_text()) == network.read_text()
 
 
 def test_the_page_has_the_sizes_of_the_files() -> None:
