@@ -10,6 +10,7 @@ from pathlib import Path
 from av_core.errors import ConfigError
 from av_core.suggest import did_you_mean
 from av_stack.world.spec import Address
+from perception.detection.weights import DETECTORS
 
 PORT_MAX = 65534
 """Largest allowed port; CARLA also uses the next one."""
@@ -71,6 +72,25 @@ def check_out_folder(out: Path | None, option: str = "--out") -> None:
         if folder.exists() or folder.is_symlink():
             what = "not a folder" if folder == out else f"{folder} is not a folder"
             raise ConfigError(f"{option} {out}: {what}; expected a folder, which is made where it is missing")
+
+
+def check_detector(name: str | None) -> None:
+    """Raise ConfigError unless `--detector` is the name of shipped weights, or not given."""
+    check_known("--detector", [name] if name is not None else [], DETECTORS)
+
+
+def chosen_detector(name: str | None, weights: Path | None) -> Path | None:
+    """The weights that `--detector NAME` or `--weights FILE` choose; None where neither is given.
+
+    Raises ConfigError for an unknown name, for a file that is no checkpoint, and if both options are given.
+    """
+    check_detector(name)
+    check_weights(weights)
+    if name is None:
+        return weights
+    if weights is not None:
+        raise ConfigError(f"--detector {name} and --weights {weights}: expected only one of the two")
+    return DETECTORS[name]
 
 
 def check_weights(weights: Path | None, option: str = "--weights") -> None:

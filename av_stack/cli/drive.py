@@ -12,13 +12,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from av_core.errors import ConfigError
 from av_stack.agents.names import IMITATION, STACK, check_agent
-from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, chosen_detector, parse_address, parse_list
 from av_stack.cli.options import (
     DEVICES,
     ORACLE_NAMES,
     RECORDS,
     AgentOption,
     AgentsOption,
+    DetectorOption,
     OracleOption,
     OutOption,
     ServerOption,
@@ -64,6 +65,7 @@ def run_command(
         int | None, typer.Option(min=0, max=SEED_MAX, help="Seed of traffic and sensor noise. Default: the scenario's.")
     ] = None,
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps for the embedded server.")] = None,
+    detector: DetectorOption = None,
     weights: Annotated[
         Path | None,
         typer.Option(
@@ -111,9 +113,10 @@ def run_command(
     faults = parse_faults(fault or [])
     check_maps_folder(maps)
     check_out_folder(out)
-    check_weights(weights)
+    chosen = chosen_detector(detector, weights)
     check_agent(agent)
-    check_options_of_stack(agent, {"--oracle": oracle, "--weights": None if agent == IMITATION else weights})
+    own = None if agent == IMITATION else weights
+    check_options_of_stack(agent, {"--oracle": oracle, "--detector": detector, "--weights": own})
     if view:
         check_view()
     changes = {"weather": weather, "seed": seed}
@@ -135,7 +138,7 @@ def run_command(
         console.print(why, markup=False, soft_wrap=True)
     for warning in driven.warnings:
         console.print(f"warning: {printable(warning)}", markup=False, highlight=False, soft_wrap=True)
-    options = Options(address, maps, out, oracles, weights, there, rig, agent, agents, step_limit, record, faults)
+    options = Options(address, maps, out, oracles, chosen, there, rig, agent, agents, step_limit, record, faults)
     set_deadline(give_up)
     with opened_viewing(view, dashboard) as viewing:
         outcome = drive_with_progress(driven, replace(options, viewers=viewing.viewers, stop=viewing.stop))

@@ -7,11 +7,12 @@ from typing import Annotated
 
 import typer
 
-from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_list
-from av_stack.cli.options import DEVICES, EVAL_PARTS, OutOption
+from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, chosen_detector, parse_list
+from av_stack.cli.options import DEVICES, EVAL_PARTS, DetectorOption, OutOption
 from av_stack.cli.output import console
 from av_stack.interruption import importing
 from av_stack.server_process import embedded_maps
+from perception.detection.weights import COMPACT, DETECTORS
 
 
 def eval_perception_command(
@@ -32,6 +33,7 @@ def eval_perception_command(
         str, typer.Option(help="Rig. Its first camera is used; for detection, all cameras that look ahead.")
     ] = "compact",
     maps: Annotated[Path | None, typer.Option(help="Folder with more .xodr maps; detection needs Town02.")] = None,
+    detector: DetectorOption = None,
     weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: shipped.")] = None,
     dashcam: Annotated[Path | None, typer.Option(help="Folder with real pictures.")] = None,
     like: Annotated[
@@ -49,7 +51,7 @@ def eval_perception_command(
     check_maps_folder(maps)
     check_known("--map", parse_list(map_names), embedded_maps(maps))
     check_out_folder(out)
-    check_weights(weights)
+    weights = chosen_detector(detector, weights)
     with importing():
         from av_stack.evaluation.perception import EvalSpec, evaluate
         from av_stack.evaluation.table import rich_table
@@ -68,6 +70,10 @@ def eval_perception_command(
 
 def eval_pictures_command(
     folder: Annotated[Path, typer.Argument(help="Folder with pictures and YOLO, Pascal VOC, COCO or KITTI labels.")],
+    detector: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help=f"Shipped detector to measure: {', '.join(DETECTORS)}; repeatable."),
+    ] = None,
     weights: Annotated[
         list[Path] | None,
         typer.Option(help="Weights to measure; repeatable, to compare several. Default: the shipped size n."),
@@ -81,15 +87,17 @@ def eval_pictures_command(
     """Measure detectors on labelled pictures: precision, recall by size, false detections, the worst pictures."""
     check_known("--device", [device], DEVICES)
     check_out_folder(out)
+    check_known("--detector", detector or (), DETECTORS)
     for path in weights or ():
         check_weights(path)
     with importing():
         from av_stack.evaluation.pictures.evaluate import PicturesSpec, evaluate_pictures, pictures_table
-        from perception.detection.weights import COMPACT
         from perception.device import resolve_device
 
     there, _ = resolve_device(device, has_weights=True)
-    spec = PicturesSpec(folder, tuple(weights or (COMPACT,)), classes, there)
+    spec = PicturesSpec(
+        folder, (*(DETECTORS[name] for name in detector or ()), *(weights or ())) or (COMPACT,), classes, there
+    )
     with console.status("starting") as status:
         report = evaluate_pictures(spec, out, status.update)
     console.print(pictures_table(report))

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from av_stack.agents.names import AGENTS, CLASS_FORM
+from perception.detection.weights import DETECTORS
 
 ORACLE_NAMES = ("detection", "lights", "localization")
 """Copy of `av_stack.assembly.ORACLES`, which takes seconds to import; a test compares them."""
@@ -31,6 +32,14 @@ OracleOption = Annotated[
     typer.Option(
         metavar="NAMES",
         help=f"Read these from the simulator instead of the sensors: {', '.join(ORACLE_NAMES)} (comma-separated).",
+    ),
+]
+DetectorOption = Annotated[
+    str | None,
+    typer.Option(
+        "--detector",
+        metavar="NAME",
+        help=f"Shipped detector: {', '.join(DETECTORS)}. Default: s on a GPU, n on a CPU.",
     ),
 ]
 AgentOption = Annotated[

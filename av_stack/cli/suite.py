@@ -11,12 +11,21 @@ import typer
 
 from av_core.errors import ConfigError
 from av_stack.agents.names import IMITATION, STACK, check_agent
-from av_stack.checks import check_known, check_maps_folder, check_out_folder, check_weights, parse_address, parse_list
+from av_stack.checks import (
+    check_detector,
+    check_known,
+    check_maps_folder,
+    check_out_folder,
+    check_weights,
+    parse_address,
+    parse_list,
+)
 from av_stack.cli.drive import check_options_of_stack
 from av_stack.cli.options import (
     ORACLE_NAMES,
     AgentOption,
     AgentsOption,
+    DetectorOption,
     OracleOption,
     OutOption,
     ServerOption,
@@ -64,6 +73,7 @@ def suite_command(
     oracle: OracleOption = "",
     agent: AgentOption = STACK,
     agents: AgentsOption = None,
+    detector: DetectorOption = None,
     weights: Annotated[
         Path | None, typer.Option(help="Weights of --agent imitation. Default: the shipped ones.")
     ] = None,
@@ -89,7 +99,8 @@ def suite_command(
     check_maps_folder(maps)
     check_out_folder(out)
     check_agent(agent)
-    check_options_of_stack(agent, {"--oracle": oracle})
+    check_options_of_stack(agent, {"--oracle": oracle, "--detector": detector})
+    check_detector(detector)
     check_weights(weights)
     if weights is not None and agent != IMITATION:
         raise ConfigError(f"--weights: only --agent {IMITATION} uses them, and --agent is {agent!r:.80}")
@@ -97,9 +108,8 @@ def suite_command(
         raise ConfigError("--server: one server drives one run at a time; leave --server out, or --workers and --ray")
     folder = maps.resolve() if maps is not None else None
     own_seed, agents_folder = None if suite == RANDOM else seed, agents.resolve() if agents is not None else None
-    options = Options(
-        folder, address, oracles, agent, own_seed, agents_folder, step_limit, weights.resolve() if weights else None
-    )
+    own_weights = weights.resolve() if weights is not None else None
+    options = Options(folder, address, oracles, agent, own_seed, agents_folder, step_limit, own_weights, detector)
     with importing():
         jobs = _random_jobs(parse_list(map_names), seed, count, options) if suite == RANDOM else None
         if jobs is None:

@@ -42,6 +42,7 @@ def fingerprint(
             "oracles": list(options.oracles),
             "agent": options.agent,
             **({"weights": _content(options.weights)} if options.weights is not None else {}),
+            **({"detector": options.detector} if options.detector is not None else {}),
             "seed": options.seed,
             "server": str(options.address) if options.address is not None else "embedded",
         },

@@ -29,6 +29,7 @@ class Options:
     agents: Path | None = None
     step_limit_s: float | None = None
     weights: Path | None = None
+    detector: str | None = None
 
     def arguments(self) -> tuple[str, ...]:
         """The options as arguments of `av-stack run`."""
@@ -40,6 +41,7 @@ class Options:
             "--seed": str(self.seed) if self.seed is not None else None,
             "--agents": str(self.agents) if self.agents is not None else None,
             "--weights": str(self.weights) if self.weights is not None else None,
+            "--detector": self.detector,
             "--step-limit": str(self.step_limit_s) if self.step_limit_s is not None else None,
         }
         return tuple(part for name, value in given.items() if value is not None for part in (name, value))

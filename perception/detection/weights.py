@@ -22,6 +22,12 @@ LARGE = COMPACT.with_name("detector_s.pt")
 """Shipped weights for a CPU and for a GPU, trained on the embedded server's pictures in many looks and on a few of
 CARLA's renderer. docs/detector.md has figures."""
 
+RESNET = COMPACT.with_name("resnet.pt")
+"""Shipped weights of the ResNet detector; docs/networks/resnet-detector.md has figures."""
+
+DETECTORS = {"n": COMPACT, "s": LARGE, "resnet": RESNET}
+"""Shipped weights by the name that `--detector` takes."""
+
 SHIPPED = {"cpu": COMPACT, "cuda": LARGE}
 """Shipped weights by the device that perception runs on."""
 

@@ -10,8 +10,8 @@ import typer
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from av_core.errors import ConfigError
-from av_stack.checks import check_known, check_out_folder, check_weights
-from av_stack.cli.options import DEVICES
+from av_stack.checks import check_known, check_out_folder, chosen_detector
+from av_stack.cli.options import DEVICES, DetectorOption
 from av_stack.cli.output import abandon, console, give_up
 from av_stack.cli.recorded.branch import parse_time
 from av_stack.cli.report import write_run_page
@@ -33,6 +33,7 @@ def explain_command(
     before: Annotated[
         str, typer.Option(metavar="TIME", help="How long before an infraction its branches begin, such as 8s.")
     ] = "8s",
+    detector: DetectorOption = None,
     weights: Annotated[
         Path | None, typer.Option(help="Weights (.pt) of the drive's detector. Default: those shipped.")
     ] = None,
@@ -50,7 +51,7 @@ def explain_command(
     if not 0.0 < before_s <= BEFORE_MAX_S:
         raise ConfigError(f"--before {before}: expected a time above 0 s and at most {BEFORE_MAX_S:g} s")
     check_known("--device", [device], DEVICES)
-    check_weights(weights)
+    weights = chosen_detector(detector, weights)
     check_out_folder(out)
     if (kind := kind_of(drive)) is not Kind.OWN:
         raise ConfigError(f"{drive}: it is {kind.value}, and only a drive of av-stack run can be explained")

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from av_core.errors import ConfigError
-from av_stack.checks import check_known, check_out_folder, check_weights, parse_list
-from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption
+from av_stack.checks import check_known, check_out_folder, chosen_detector, parse_list
+from av_stack.cli.options import DEVICES, REPLAY_MODULES, AgentsOption, DetectorOption
 from av_stack.cli.recorded.branch import BRANCH_OUT, WEATHER_OUT, BranchCall, replay_branch, replay_in_weather
 from av_stack.cli.recorded.foreign import FOREIGN_OUT, ForeignCall, refuse_given, replay_foreign_recording
 from av_stack.cli.recorded.own import OwnCall, replay_own_drive
@@ -51,6 +51,7 @@ def replay_command(
         list[str] | None,
         typer.Option(metavar="FIELD=SIZE", help="Largest difference of a field that is accepted; repeatable."),
     ] = None,
+    detector: DetectorOption = None,
     weights: Annotated[Path | None, typer.Option(help="Weights (.pt) of a detector. Default: those shipped.")] = None,
     device: Annotated[str, typer.Option(help=f"Where perception runs: {', '.join(DEVICES)}.")] = "cpu",
     report: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the report as JSON.")] = None,
@@ -112,7 +113,7 @@ def replay_command(
     modules = parse_list(only)
     check_known("--only", modules, REPLAY_MODULES)
     check_known("--device", [device], DEVICES)
-    check_weights(weights)
+    weights = chosen_detector(detector, weights)
     tolerances = dict(_parse_tolerance(text) for text in tolerance or ())
     if update and reference is None:
         raise ConfigError("--update needs --reference FILE, the file to write")

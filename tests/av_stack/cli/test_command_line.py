@@ -28,6 +28,7 @@ from av_stack.listing import listing
 from av_stack.server_process import ServerProcess, embedded_maps, free_port_pair
 from av_stack.world.probe import check_server
 from av_stack.world.spec import Address
+from perception.detection.weights import COMPACT
 
 HEAVY = ("carla", "openvino", "numba", "cv2", "scipy", "torch", "foxglove", "av")
 ANSWERS = """
@@ -54,6 +55,15 @@ WRONG = [
     (["run", "town_drive", "--out", __file__], "test_command_line.py: not a folder"),
     (["run", "town_drive", "--out", f"{__file__}/below"], "test_command_line.py is not a folder"),
     (["run", "town_drive", "--weights", __file__], "not a PyTorch checkpoint"),
+    (["run", "town_drive", "--detector", "resnett"], "unknown name 'resnett' (did you mean resnet?); allowed are n, s"),
+    (
+        ["run", "town_drive", "--detector", "n", "--weights", str(COMPACT)],
+        "detector_n.pt: expected only one of the two",
+    ),
+    (["run", "town_drive", "--detector", "n", "--agent", "idle"], "--detector: only the stack uses it"),
+    (["suite", "weathers", "--detector", "n", "--agent", "idle"], "--detector: only the stack uses it"),
+    (["suite", "weathers", "--detector", "x"], "--detector: unknown name 'x'; allowed are n, s, resnet"),
+    (["eval", "pictures", ".", "--detector", "x"], "--detector: unknown name 'x'; allowed are n, s, resnet"),
     (["run", "town_drive", "--maps", "/nowhere"], "--maps /nowhere: no such folder"),
     (["run", "town_drive", "--server", "localhost:99999"], "expected HOST:PORT with a port from 1 to 65534"),
     (["run", "town_drive", "--server", "http://localhost:2000"], "expected HOST:PORT"),
