@@ -159,6 +159,33 @@ def compared(record: dict[str, Any]) -> str:
     return markdown_tables.rows(["figure (objects)", *(Path(name).stem for name in files)], cells)
 
 
+ON_CARLA = {
+    "recall of vehicles at score 0.25": "vehicle: recall at score 0.25",
+    "AP50-95, vehicles": "vehicle: AP50-95",
+    "false vehicles a picture": "vehicle: false a picture",
+    "false pedestrians a picture": "pedestrian: false a picture",
+    "signal heads found": "heads: share found",
+}
+"""Figures of `benchmarks.unreal.goals` that the page compares, by their words there."""
+
+
+def on_carla(record: dict[str, Any]) -> str:
+    """The figures of each weights file on CARLA's own pictures."""
+    cells = [[words, *(f"{one[name]:.2f}" for one in record.values())] for words, name in ON_CARLA.items()]
+    pictures = next(iter(record.values()))["pictures"]
+    return markdown_tables.rows([f"figure, {pictures} pictures", *(Path(name).name for name in record)], cells)
+
+
+def speeds(record: dict[str, Any]) -> str:
+    """The times of the detectors in each run: median, and 10th percentile."""
+    names = [name for name in record["runs"][0] if name != "load"]
+    cells = [
+        [str(number), *(f"{run[name]['ms_median']:.1f} ({run[name]['ms_10th_percentile']:.1f})" for name in names)]
+        for number, run in enumerate(record["runs"], 1)
+    ]
+    return markdown_tables.rows(["run", *(f"{name}, ms" for name in names)], cells)
+
+
 def simulated(record: dict[str, Any]) -> str:
     """Points of mAP50-95 to float of the networks simulated on a GPU."""
     studies = record["weights"]
@@ -197,7 +224,11 @@ TABLES: dict[str, dict[str, tuple[str, Callable[[dict[str, Any]], str]]]] = {
         "drives": ("imitation_held_back.json", imitation.ends),
         "obstacles": ("imitation_obstacles.json", imitation.obstacles),
     },
-    "resnet-detector.md": {"compared": ("detectors.json", compared)},
+    "resnet-detector.md": {
+        "compared": ("detectors.json", compared),
+        "on CARLA's pictures": ("resnet_unreal.json", on_carla),
+        "speeds": ("resnet_speed.json", speeds),
+    },
     "quantization.md": {
         "deployed n": ("deployed.json", lambda record: deployed(record, "detector_n")),
         "deployed s": ("deployed_s.json", lambda record: deployed(record, "detector_s")),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zipfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -33,7 +34,11 @@ def test_a_later_version_is_refused() -> None:
 
 
 def test_a_compressed_file_is_read_as_before(tmp_path: Path) -> None:
-    kept = {"levels": torch.randint(-20, 20, (64, 1024), dtype=torch.int8), "name": "x", "scale": torch.rand(64)}
+    kept: dict[str, Any] = {
+        "levels": torch.randint(-20, 20, (64, 1024), dtype=torch.int8),
+        "name": "x",
+        "scale": torch.rand(64),
+    }
     plain, small = tmp_path / "plain.pt", tmp_path / "small.pt"
     torch.save(kept, plain)
     torch.save(kept, small)
