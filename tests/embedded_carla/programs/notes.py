@@ -197,8 +197,8 @@ standstill, so a few seconds are much. Why the stack needs more time, from a rec
   a change that it has begun, stops behind the works where it cannot pull out, backs up, and tries again: 40 s. Small
   differences decide: versions of the stack a few commits apart took 14 to 65 s for 24785, and 16 to 98 s for 24795. In
   24785 the tracker showed a car for 1 s where none was, and the stack braked from 8.5 to 3 m/s.
-- **Cyclists beside the lane** (25951): the stack passes them with little room and slowly, in 53 s; earlier versions took
-  24 and 26 s.
+- **Cyclists beside the lane** (25951): the stack passes them with little room and slowly, in 53 s; earlier versions
+  took 24 and 26 s.
 - **Traffic that crosses** (27529, 26944): the stack waits 3 and 11 s in a junction without lights.
 - **Red lights that it comes to too late** (27494): it comes to the first light in a queue, and the light turns yellow.
   It waits 48 s there and 46 s at the second light.
