@@ -41,7 +41,7 @@ for it. `_SHORT_OF_LINE_M` is the gap to the line that the ego leaves after it h
 """
 
 _OVER_LINE_M, _HARD_MPS2 = 2.5, 5.0
-"""How far over the line of a red light the ego may stay (farther on it would block others).
+"""How far over the line of a red or yellow light the ego may stay (farther on it would block others).
 
 `_HARD_MPS2` is the deceleration for that, and the most with which the ego gives up driving through a yellow.
 """
@@ -260,10 +260,11 @@ def _commitment(inputs: _SignalInputs, signal: RouteSignal, light: LightMemory, 
 
 
 def _hold_over_line(inputs: _SignalInputs, signal: RouteSignal, result: _SignalConstraints) -> None:
-    """Stop an ego just over the line of a light whose tail would pass the line on red.
+    """Stop an ego that is just over the line, if its tail would pass the line on red.
 
-    So it is if the light was red or yellow as the ego came to the line, or turns yellow now and the tail is not over
-    the line in time. The ego goes when it sees another state, or when it has not seen the light for `unseen_wait_s`.
+    That is the case if the light was red or yellow when the ego came to the line, or if it turns yellow now and the
+    tail does not pass the line in time. The ego goes when it sees another state, or when it has not seen the light for
+    `unseen_wait_s`.
     """
     place, ego, view = _place(signal), inputs.ego, inputs.lights.get(signal.signal_id)
     light = inputs.memory.lights.get(place)

@@ -95,9 +95,8 @@ def eval_pictures_command(
         from perception.device import resolve_device
 
     there, _ = resolve_device(device, has_weights=True)
-    spec = PicturesSpec(
-        folder, (*(DETECTORS[name] for name in detector or ()), *(weights or ())) or (COMPACT,), classes, there
-    )
+    files = [DETECTORS[name] for name in detector or ()] + list(weights or ())
+    spec = PicturesSpec(folder, tuple(files or [COMPACT]), classes, there)
     with console.status("starting") as status:
         report = evaluate_pictures(spec, out, status.update)
     console.print(pictures_table(report))

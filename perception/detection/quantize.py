@@ -58,7 +58,7 @@ def quantize(network: Exported, pictures: Sequence[Path]) -> None:
 
 
 def without_indentation(xml: str) -> str:
-    """The text of a network's .xml without line breaks and indentation, a sixth of it; OpenVINO reads the same."""
+    """A network's .xml without line breaks and indentation, a sixth of its text; OpenVINO reads the same network."""
     return re.sub(r">\s+<", "><", xml)
 
 

@@ -208,7 +208,11 @@ class TrafficBehavior:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """A road user next to the corridor: arc lengths and distances of its parts (3,), and its turn from the path."""
+    """A road user next to the corridor.
+
+    * `s_m`, `aside_m` (3,): arc lengths of its parts, and their distances from the corridor's side.
+    * `turn_rad`: the angle between its heading and the path, from 0 to pi.
+    """
 
     item: TrackedObject
     s_m: Float
