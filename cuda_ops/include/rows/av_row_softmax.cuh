@@ -100,18 +100,23 @@ template <class T, int LANES, int VECTORS, bool IS_LOG> struct av_row_powers {
 
 // The state of all pairs of maximum and sum, in the same order in each warp.
 template <class T, int PAIRS> __device__ inline av_softmax_state av_softmax_join_pairs(const float2* pairs) {
-    constexpr int EACH = (PAIRS + 31) / 32;
-    float2 own[EACH];
+    constexpr int EACH = (PAIRS + 31) / 32, AT_ONCE = EACH < 4 ? EACH : 4;
+    constexpr bool IS_KEPT = EACH == AT_ONCE;  // more do not fit into the registers beside a row, and are read again
+    float2 own[AT_ONCE];
     float most = -INFINITY, sum = 0.0f;
-#pragma unroll
+#pragma unroll AT_ONCE
     for (int i = 0; i < EACH; ++i) {
         const int at = i * 32 + av_lane();
-        own[i] = at < PAIRS ? pairs[at] : make_float2(-INFINITY, 0.0f);
-        most = fmaxf(most, own[i].x);
+        own[i % AT_ONCE] = at < PAIRS ? pairs[at] : make_float2(-INFINITY, 0.0f);
+        most = fmaxf(most, own[i % AT_ONCE].x);
     }
     most = av_reduce_warp<av_max>(most);
     const float shift = av_softmax_shift(most);
-#pragma unroll
-    for (int i = 0; i < EACH; ++i) sum += own[i].y * av_row_exp<T>(own[i].x - shift);
+#pragma unroll AT_ONCE
+    for (int i = 0; i < EACH; ++i) {
+        const int at = i * 32 + av_lane();
+        if (!IS_KEPT) own[i % AT_ONCE] = at < PAIRS ? pairs[at] : make_float2(-INFINITY, 0.0f);
+        sum += own[i % AT_ONCE].y * av_row_exp<T>(own[i % AT_ONCE].x - shift);
+    }
     return {most, av_reduce_warp<av_sum>(sum)};
 }
