@@ -1,4 +1,7 @@
-"""Launch rules of the kernels that take row after row and load rows ahead (include/rows/av_row_ring.cuh)."""
+"""Launch rules of the kernels that take row after row and load rows ahead (include/rows/av_row_ring.cuh).
+
+Chosen by the shapes that an H200 timed: docs/operators/ahead_tried.json.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from cuda_ops.library.ladder import PACK_BYTES, Problem
-from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX, CLUSTER_COLUMNS_MAX, EACH_MAX, ROWS_MAX, has_full_packs_of_half
+from cuda_ops.library.rows import (
+    BLOCK_COLUMNS_MAX,
+    CLUSTER_BLOCKS_MAX,
+    CLUSTER_COLUMNS_MAX,
+    EACH_MAX,
+    ROWS_MAX,
+    has_full_packs_of_half,
+)
 from cuda_ops.runtime.launcher import Argument, Launcher, ceil_div
 
 ALONE_THREADS, CLUSTER_THREADS = 512, 256
@@ -20,8 +30,8 @@ TIMED_COLUMNS_MIN = 4096
 
 Those between have not been timed.
 """
-LONG_COLUMNS = CLUSTER_BLOCKS_MAX * CLUSTER_THREADS * EACH_MAX
-"""Longer rows take more threads, or more elements per thread, than 8 blocks of 256 threads."""
+EACH_BYTES = 64
+"""Bytes of a row that a thread of a norm holds, four packs, where these are enough."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,70 +89,81 @@ def fits(problem: Problem) -> bool:
 def is_faster(problem: Problem) -> bool:
     """Whether rows are long enough and in full packs.
 
-    Then an older version is as fast or faster (H200) for the two lengths that the norms' ladder excludes, and by 0.6 %
-    and 1.2 % in float32 LayerNorm of 16,384 and 262,144.
+    Then an older version was as fast or faster (H200) for the two lengths that the norms' ladder excludes, and by 0.6 %
+    and 1.2 % in float32 LayerNorm of 16,384 and 262,144. Float32 RMSNorm of 32,768, one of the two, and LayerNorm of
+    16,384 have other shapes since.
     """
     is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
     return problem.architecture >= 90 and is_full and problem.columns >= TIMED_COLUMNS_MIN and fits(problem)
 
 
-def for_softmax(problem: Problem) -> Ahead:
-    """32 elements per thread, and each row through shared memory; float32 of up to 32,768 elements in one block.
+def for_softmax(is_log: bool, problem: Problem) -> Ahead:
+    """32 elements per thread, each row through shared memory, ahead of the registers.
 
-    Of rows of more than 65,536 elements, those of half precision are taken in turn, with two rows ahead; those of
-    float32 leave no room for that, and go straight into the registers.
+    Half precision of more than 32,768 elements takes 8 blocks with 64 elements per thread, rows in turn. Blocks of more
+    than 512 threads also take them in turn: one of them fills a processor, which would be idle from its end to the
+    begin of the next one. The logarithm's float32 rows of more than 65,536 go straight into the registers, since with
+    copies of 131,072 one variable did not fit into them: 64 elements per thread where 32 need more than 512 threads.
     """
-    if problem.columns <= LONG_COLUMNS:
-        alone = ALONE_THREADS * (2 if problem.element.size_bytes == 4 else 1)
-        return replace(_spread(problem, EACH_MAX, alone), stages=1)
-    return replace(_wide(problem), stages=2, is_persistent=True) if has_full_packs_of_half(problem) else _long(problem)
+    if has_full_packs_of_half(problem) and problem.columns > BLOCK_COLUMNS_MAX:
+        return replace(_wide(problem), stages=1, is_persistent=True)
+    one = _spread(problem, EACH_MAX)
+    if is_log and problem.element.size_bytes == 4 and problem.columns > 2 * BLOCK_COLUMNS_MAX:
+        return one if one.threads <= ALONE_THREADS else _wide(problem)
+    return replace(one, stages=1, is_persistent=one.threads > ALONE_THREADS)
 
 
 def for_norm(is_rms: bool, problem: Problem) -> Ahead:
-    """64 bytes per thread if one block holds the row so, otherwise 128.
+    """64 bytes per thread, but for rows of RMSNorm that one block holds with 128.
 
-    A block loads its row ahead of the registers, but for LayerNorm's longer rows. A cluster takes its row without, and
-    RMSNorm's weights come ahead instead if it has all blocks. LayerNorm's longest rows are taken in turn: its weights
-    and biases, as many bytes as two more rows, are loaded once.
+    * A block of up to 512 threads loads its row ahead of the registers, but for LayerNorm's rows of more than 4,096.
+    * LayerNorm's longer rows take one or two blocks of up to 1,024 threads, in turn with one row ahead.
+    * All that are longer take 8 blocks (`_eight_blocks_of_a_norm`).
     """
     size = problem.element.size_bytes
-    if not is_rms and problem.columns > LONG_COLUMNS:
-        one = _spread(problem, EACH_MAX)
-        at_once = min(one.at_once, SHARED_BYTES_MAX // (3 * one.part_bytes(problem)))
-        if at_once == 0:
-            return _long(problem)
-        return replace(one, stages=1, at_once=at_once, is_persistent=True, keeps_weights=True)
-    each = 64 // size
-    if problem.columns > ALONE_THREADS * each:
-        each = 128 // size if has_full_packs_of_half(problem) else EACH_MAX
-    one = _spread(problem, each)
-    if one.blocks == 1:
-        return replace(one, stages=int(is_rms or problem.columns <= TIMED_COLUMNS_MIN))
-    return replace(one, keeps_weights=is_rms and one.blocks == CLUSTER_BLOCKS_MAX)
+    each = EACH_BYTES // size
+    if problem.columns <= ALONE_THREADS * each:
+        return replace(_spread(problem, each), stages=int(is_rms or problem.columns <= TIMED_COLUMNS_MIN))
+    if is_rms:
+        one = _spread(problem, 2 * each if has_full_packs_of_half(problem) else EACH_MAX)
+        return replace(one, stages=1) if one.blocks == 1 else _eight_blocks_of_a_norm(is_rms, problem)
+    for blocks in (1, 2):
+        if problem.columns <= blocks * THREADS_AT_ONCE * each:
+            return replace(_over(problem, each, blocks), stages=1, is_persistent=True)
+    return _eight_blocks_of_a_norm(is_rms, problem)
 
 
-def _long(problem: Problem) -> Ahead:
-    """A cluster that loads its row straight into the registers.
+def _eight_blocks_of_a_norm(is_rms: bool, problem: Problem) -> Ahead:
+    """A cluster of 8 blocks, which keep their weights; with more than 256 threads, rows in turn with one row ahead.
 
-    Not of 1,024 threads: their 64 registers do not hold 32 elements and a share of the pairs of 256 warps.
+    Float32 of more than 131,072 elements needs 128 bytes per thread, and leaves no room for a row ahead, or for
+    LayerNorm's weights and biases.
     """
-    one = _spread(problem, EACH_MAX)
-    return one if one.threads <= 512 else _wide(problem)
+    each = EACH_BYTES // problem.element.size_bytes
+    if problem.columns > CLUSTER_BLOCKS_MAX * THREADS_AT_ONCE * each:
+        return replace(_over(problem, EACH_MAX, CLUSTER_BLOCKS_MAX), keeps_weights=True) if is_rms else _wide(problem)
+    one = replace(_over(problem, each, CLUSTER_BLOCKS_MAX), keeps_weights=True)
+    return one if one.threads <= CLUSTER_THREADS else replace(one, stages=1, is_persistent=True)
 
 
 def _wide(problem: Problem) -> Ahead:
-    """A cluster with 64 elements per thread, in 128 registers: half as many threads run at once."""
-    one = _spread(problem, 2 * EACH_MAX)
-    return replace(one, at_once=max(1, THREADS_AT_ONCE // 2 // one.threads))
+    """8 blocks with 64 elements per thread, in 128 registers: half as many threads run at once."""
+    one = _over(problem, 2 * EACH_MAX, CLUSTER_BLOCKS_MAX)
+    return replace(one, at_once=max(1, one.at_once // 2))
 
 
-def _spread(problem: Problem, each: int, alone: int = ALONE_THREADS) -> Ahead:
-    """One block of up to `alone` threads, or the fewest blocks of 256 threads that hold the row, or 8 of more.
+def _spread(problem: Problem, each: int) -> Ahead:
+    """One block of up to 512 threads, or the fewest blocks of 256 threads that hold the row, or 8 of more.
 
     Each thread holds `each` elements.
     """
-    blocks, threads = 1, alone
+    blocks, threads = 1, ALONE_THREADS
     while blocks < CLUSTER_BLOCKS_MAX and problem.columns > blocks * threads * each:
         blocks, threads = 2 * blocks, CLUSTER_THREADS
+    return _over(problem, each, blocks)
+
+
+def _over(problem: Problem, each: int, blocks: int) -> Ahead:
+    """The row over `blocks` blocks; each thread holds `each` elements."""
     threads = ceil_div(ceil_div(problem.columns, blocks * each), 64) * 64
     return Ahead(each // problem.lanes, threads, blocks, at_once=max(1, THREADS_AT_ONCE // threads))

@@ -140,7 +140,7 @@ def _ladder(name: str, formula: str, is_log: bool) -> Ladder:
                 "instructions instead of nine.",
                 limit="Between load and store warps wait for their block or cluster, and clusters do not fill all "
                 "processors.",
-                launch=loaded_ahead(is_log, ahead.for_softmax),
+                launch=loaded_ahead(is_log, partial(ahead.for_softmax, is_log)),
                 fits=ahead.fits,
                 architecture_min=90,
                 instructions=("LDGSTS.E.BYPASS.128", "MUFU.EX2", "STG.E.128"),

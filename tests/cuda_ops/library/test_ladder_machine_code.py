@@ -14,9 +14,11 @@ pytest.importorskip("torch", reason="torch is not installed")
 from benchmarks.gpu.library import machine_code
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from cuda_ops.errors import CompilerMissingError
-from cuda_ops.library.ladder import Element, Ladder, Problem, Version
+from cuda_ops.library.ladder import FLOAT32, Element, Ladder, Problem, Version
 from cuda_ops.library.matmul.ladder import MATMUL
+from cuda_ops.library.norm.ladder import LAYER_NORM
 from cuda_ops.library.recorder import record
+from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX
 from cuda_ops.runtime.compiler import KernelSource, compile_instance, toolkit_version
 from tests.cuda_ops.library import ladder_cases as cases
 
@@ -108,6 +110,19 @@ def test_the_machine_code_is_what_the_version_is_about(
         loads, packs = (len(re.findall(rf"LDS{ending} R\d", text)) for ending in (r"(?:\.128)?", r"\.128"))
         multiply_adds = text.count("FFMA")
         assert loads_on_the_page(version.number) == (64 * loads // multiply_adds, 64 * packs // multiply_adds)
+
+
+@pytest.mark.parametrize(("ladder", "columns"), [(SOFTMAX, 262144), (LOG_SOFTMAX, 131072), (LAYER_NORM, 131072)])
+def test_a_long_row_fits_into_the_registers(nvrtc: str, ladder: Ladder, columns: int, tmp_path: Path) -> None:
+    """Of version 6, whose threads have 64 registers there; float32."""
+    program, version = disassembler(), ladder.versions[5]
+    problem = Problem(FLOAT32, 64, columns, 4, 90, cases.EPSILON)
+    (launch,) = record(ladder, version, problem)
+    file = tmp_path / "kernel.cubin"
+    file.write_bytes(compile_instance(KernelSource(ladder.source(version)), launch.kernel, "sm_90a")[0])
+    text = subprocess.run([program, "-c", str(file)], capture_output=True, text=True, check=True).stdout
+    assert "LDL" not in text
+    assert "STL" not in text
 
 
 def loads_on_the_page(version: int) -> tuple[int, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -10,12 +11,19 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 
-from cuda_ops.library.ahead import Ahead  # noqa: E402
-from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Version  # noqa: E402
+from cuda_ops.library.ahead import (  # noqa: E402
+    SHARED_BYTES_MAX,
+    THREADS_AT_ONCE,
+    Ahead,
+    for_norm,
+    for_softmax,
+)
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Problem, Version  # noqa: E402
 from cuda_ops.library.norm import ladder as norm  # noqa: E402
 from cuda_ops.library.norm import op  # noqa: E402
 from cuda_ops.library.norm.ladder import LAYER_NORM, RMS_NORM  # noqa: E402
 from cuda_ops.library.recorder import record  # noqa: E402
+from cuda_ops.library.rows import CLUSTER_BLOCKS_MAX  # noqa: E402
 from cuda_ops.library.softmax import ladder as softmax  # noqa: E402
 from cuda_ops.library.softmax.ladder import LOG_SOFTMAX, SOFTMAX  # noqa: E402
 from cuda_ops.runtime.compiler import KernelSource  # noqa: E402
@@ -31,6 +39,7 @@ SHAPES = {
     "in turn": Ahead(4, 64, 2, 1, is_persistent=True, keeps_weights=True),
     "in turn, three ahead": Ahead(4, 32, 2, 3, is_persistent=True),
     "in turn by a block": Ahead(4, 96, 1, 2, is_persistent=True),
+    "in turn by more than 128 warps": Ahead(1, 576, 8, 1, is_persistent=True),
 }
 
 
@@ -70,6 +79,30 @@ def test_each_way_gives_the_exact_result_rounded(folder: str, tmp_path: Path) ->
     for version, case in runs:
         version.launch(launcher, case.problem, case.arrays)
         case.check(version)
+
+
+LENGTHS = [(1 << power) + more for power in range(8, 19) for more in (-8, 0, 8) if (1 << power) + more <= 1 << 18]
+"""Where a rule goes over to another shape, and next to that."""
+
+
+@pytest.mark.parametrize("ladder", [SOFTMAX, LOG_SOFTMAX, LAYER_NORM, RMS_NORM], ids=lambda ladder: ladder.name)
+def test_the_default_shape_holds_rows_of_any_length(ladder: Ladder) -> None:
+    """In blocks and shared memory that a processor has room for."""
+    for element, columns, lanes in product((FLOAT32, BFLOAT16), [*LENGTHS, *range(1000, 1 << 18, 7368)], (1, 2, 4, 8)):
+        if lanes * element.size_bytes > 16 or columns % lanes:
+            continue
+        problem = Problem(element, 3, columns, lanes, 90)
+        if ladder.folder == "softmax":
+            shape = for_softmax(ladder is LOG_SOFTMAX, problem)
+        else:
+            shape = for_norm(ladder is RMS_NORM, problem)
+        weights = {LAYER_NORM: 2, RMS_NORM: 1}.get(ladder, 0) * shape.keeps_weights
+        shared_bytes = (shape.stages + weights) * shape.part_bytes(problem) * shape.at_once
+        assert shape.vectors * lanes * shape.threads * shape.blocks >= columns
+        assert shape.threads % 64 == 0
+        assert shape.threads * shape.at_once <= THREADS_AT_ONCE
+        assert shape.blocks in (1, 2, 4, CLUSTER_BLOCKS_MAX)
+        assert shared_bytes <= SHARED_BYTES_MAX
 
 
 @pytest.mark.parametrize("given", [(), ("weight",), ("bias",), ("weight", "bias")])
