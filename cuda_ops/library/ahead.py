@@ -26,7 +26,7 @@ THREADS_AT_ONCE = 1024
 SHARED_BYTES_MAX = 222 << 10
 """Shared memory of a processor for rows and weights, bytes; 5 KB are left for the exchange and the driver."""
 TIMED_COLUMNS_MIN = 4096
-"""Rows of 1,024 are slower, by up to 62 % (H200), but for the norms' float32 ones (equal).
+"""Rows of 1,024 are slower, by 2 % to 64 % (H200).
 
 Those between have not been timed.
 """
@@ -89,9 +89,7 @@ def fits(problem: Problem) -> bool:
 def is_faster(problem: Problem) -> bool:
     """Whether rows are long enough and in full packs.
 
-    Then an older version was as fast or faster (H200) for the two lengths that the norms' ladder excludes, and by 0.6 %
-    and 1.2 % in float32 LayerNorm of 16,384 and 262,144. Float32 RMSNorm of 32,768, one of the two, and LayerNorm of
-    16,384 have other shapes since.
+    Then an older version is as fast (H200) only for the length that the norms' ladder excludes.
     """
     is_full = problem.lanes * problem.element.size_bytes == PACK_BYTES
     return problem.architecture >= 90 and is_full and problem.columns >= TIMED_COLUMNS_MIN and fits(problem)

@@ -139,7 +139,7 @@ def test_the_default_version_goes_by_packs_and_type() -> None:
     def of_rms(element: Element, columns: int, lanes: int) -> int:
         return RMS_NORM.choose(Problem(element, 2, columns, lanes, 90)).number
 
-    assert [of_rms(FLOAT32, columns, 4) for columns in (16384, 16388, 32768, 32772)] == [6, 4, 4, 6]
+    assert [of_rms(FLOAT32, columns, 4) for columns in (4092, 4096, 32768)] == [4, 6, 6]
     assert [of_rms(BFLOAT16, columns, 8) for columns in (65536, 262152)] == [6, 2]
     assert [of_rms(BFLOAT16, 65536, lanes) for lanes in (4, 8)] == [5, 6]
 
