@@ -102,7 +102,7 @@ def preferred(problem: Problem, any_length: int, warp: int, block: int, cluster:
 
 
 def preferred_of_float32(problem: Problem, any_length: int, warp: int, block: int, cluster: int) -> int:
-    """The same for float32: rows of more than half of a warp's capacity are faster in a block (H200: 2 to 6 %)."""
+    """The same for float32: rows of more than half of a warp's capacity are faster in a block (H200: 3 to 7 %)."""
     if WARP_COLUMNS_MAX // 2 < problem.columns <= WARP_COLUMNS_MAX:
         return block
     return preferred(problem, any_length, warp, block, cluster)

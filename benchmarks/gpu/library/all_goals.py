@@ -36,23 +36,26 @@ TEXT = "[what limits them](operators/README.md#what-limits-them)"
 PRODUCTS_TEXT = "[products](operators/README.md#products-of-matrices)"
 AHEAD = "[launch shapes](operators/ahead_tried.json)"
 ALIGNED = "[times before and after](operators/rows_aligned.json)"
+CHOSEN_SHAPES = "[times of both](operators/shapes_chosen.json)"
 TRIED = "[tried](operators/products_tried.txt)"
 CAUSES = {
     4.2: "Bfloat16 sigmoid, 3.74: the issue of instructions. It executes 26.6 for each element, torch.compile's kernel "
     "15.9: the schedulers issue in 78 % of the cycles, its in 53 %, and the memory is busy at 78 %, not at 88 % "
     f"({CHOSEN}). Four loads in flight (version 3, 3.88) change little. ReLU in bfloat16 and sigmoid in float32, 4.14 "
     "and 4.19, are above the rate in a second timing of the same run (4.24, 4.25).",
-    4.1: "4.1 TB/s are 85 % of the memory's peak, as much as ReLU of the same bytes reaches: no time is left for a "
-    "reduction. The memory is busy at 82 % to 84 % in rows of 4k: warps wait for it in 44 % to 57 % of "
-    "their cycles, ReLU's in 91 %. Rows of 32k, 79 % in softmax: one block fills a processor, which idles between "
-    "blocks (float32), or clusters do not fill all processors (bfloat16). Rows of 128k, 76 % to 78 %: clusters again, "
-    "and in samples taken earlier 19 % to 26 % were waits for the cluster. Mended: copies in clusters landed 16 bytes "
-    "off, and the L2 cache delivered them twice; now once, and the 13 sizes with such copies take 0.90 to 1.00 of the "
-    f"time ({ALIGNED}). LayerNorm was not counted ({ROWS}, {WHY}). Tried: 699 launch shapes, the fastest at 3.68 to "
-    f"4.08 TB/s; QuACK is faster than each in 9, by up to 4.9 % ({AHEAD}).",
-    3.9: "Bfloat16, a warp for each row: 3.72 to 3.75, and 3.84 to 3.94 in a second timing of the same run. RMSNorm: "
-    "the memory is busy at 79 %, half of the warps are resident, and the schedulers issue in 50 % of the cycles "
-    f"({CHOSEN}). LayerNorm: 80 %, half of the warps, 69 %.",
+    4.1: "4.1 TB/s are 85 % of the memory's peak, nearly as much as ReLU of as many bytes reaches: no time is left for "
+    "a reduction. The memory is busy at 80 % to 84 % in rows of 4k: warps wait for it in 30 % to 57 % of their cycles, "
+    "ReLU's in 91 %. Rows of 16k and 32k, 78 % to 83 %: clusters do not fill all processors (softmax, RMSNorm), warps "
+    "of the one block of a processor wait for each other (float32 LayerNorm), or the schedulers issue in 65 % of the "
+    "cycles (bfloat16). Rows of 128k, 78 % to 82 %: clusters again, and in samples taken earlier 19 % to 26 % were "
+    f"waits for the cluster ({ROWS}, {WHY}). Mended: copies in clusters landed 16 bytes off, and the L2 cache "
+    "delivered them twice; now once, and the 13 sizes with such copies take 0.90 to 1.00 of the time "
+    f"({ALIGNED}). 18 of 36 sizes got other launch shapes, and take 0.97 of the time in the mean ({CHOSEN_SHAPES}). "
+    "Tried for them: 699 launch shapes, the fastest at 3.68 to 4.08 TB/s; QuACK is faster than each in 10, by up to "
+    f"5.8 % ({AHEAD}).",
+    3.9: "Bfloat16, a warp for each row: 3.63 to 3.84, and 3.84 to 3.92 in a second timing of the same run; float32 "
+    "LayerNorm 3.82, and 3.95. RMSNorm: the memory is busy at 79 %, half of the warps are resident, and the schedulers "
+    f"issue in 50 % of the cycles ({CHOSEN}). LayerNorm: 80 %, half of the warps, 69 %.",
     3.5: "Norms: one block of 1,024 threads fills a processor, and rows of 128k keep the memory busy at 56 % to 62 % "
     f"({COUNTERS}, {TEXT}). Softmax, bfloat16 rows of 32k: warps wait longer for their cluster and block than for the "
     f"memory ({CHOSEN}).",

@@ -303,6 +303,7 @@ def filled(
     table = agreement.table(
         agreement.pairs(runs, [again["h200_second"], again["h200_third_sparse"]], ()),
         {
+            "softmax and norms, two later H200s": agreement.pairs(runs, [again["h200_later_second"]], ()),
             "gradients, a third H200": agreement.pairs(runs, [again["h200_third_backward"]], ()),
             "all, a fourth H200": agreement.pairs(runs, [again["h200_fourth"]], ()),
             "all, two H100s": agreement.pairs(list(on_h100.values()), [again["another_gpu"]], CHANGED),

@@ -39,13 +39,13 @@ have every size; [roofline](operators/roofline.md) has the picture.
 """
 GOALS_TEXT = """
 The goals are rates on one H200, and so are the records: of one GPU of a host with nothing else to do, but for
-`half_on_end.json`, of another H200 whose host was busy, and softmax, the norms, `liger.json` and `quack.json`, timed
-later on another one. Nearly all of it was timed again: [do two runs agree?](operators/README.md#do-two-runs-agree)
-Products are held against cuBLAS in the same run, or against the rate itself. A goal is met if each of its cases meets
-it, in every record named beside it. All rates are of the version that runs by default today. Another H200 has judged
-these defaults since, but for version 6 of softmax and the norms, in timings repeated five times
-([output](operators/again/h200_third_run.txt)): of 140 cases that memory bounds, 134 have a default that is at most 3 %
-slower than the fastest version.
+`half_on_end.json`, of another H200 whose host was busy. Softmax and the norms were timed later on another one,
+`liger.json` and `quack.json` on a third one, and drives kept the processors of both hosts busy. Nearly all of it was
+timed again: [do two runs agree?](operators/README.md#do-two-runs-agree) Products are held against cuBLAS in the same
+run, or against the rate itself. A goal is met if each of its cases meets it, in every record named beside it. All rates
+are of the version that runs by default today. Another H200 has judged these defaults since, but for version 6 of
+softmax and the norms, in timings repeated five times ([output](operators/again/h200_third_run.txt)): of 139 cases that
+memory bounds, 133 have a default that is at most 3 % slower than the fastest version.
 """
 PEERS_TEXT = """
 In the records: torch, torch.compile, cuBLAS and cuSPARSELt through torch, cuDNN for

@@ -115,15 +115,21 @@ def test_what_is_said_of_the_counters_of_rows() -> None:
 
 
 def test_the_memory_is_as_busy_as_in_the_benchmark() -> None:
-    timed: dict[tuple[Any, ...], float] = {}
-    for row in records.read(H200 / "forward.json")["rows"]:
-        timed.setdefault(case_of(row), row["tb_per_s"])
+    run = records.read(H200 / "forward.json")
+    timed: dict[tuple[Any, ...], list[float]] = {}
+    for row in (*run["rows"], *run["compiled"]):
+        timed.setdefault(case_of(row), []).append(row["tb_per_s"])
     off = [
-        abs((row["dram_read_bytes"] + row["dram_write_bytes"]) / row["time_ns"] / 1e3 / timed[case_of(row)] - 1)
+        [abs((row["dram_read_bytes"] + row["dram_write_bytes"]) / row["time_ns"] / 1e3 / rate - 1) for rate in rates]
         for row in records.read(COUNTED_ROWS_FILE)["rows"]
         if row["contender"] == "v6"
+        for rates in [timed[case_of(row)]]
     ]
-    assert f"is within {max(off):.1%} of the benchmark's rate".replace("%", " %") in readme()
+    first, nearer = max(one[0] for one in off), max(map(min, off))
+    said = (
+        f"is within {first:.1%} of the benchmark's rate at each of these sizes, and within {nearer:.1%} of the nearer"
+    )
+    assert said.replace("%", " %") in readme()
 
 
 def loads_of(row: dict[str, Any]) -> tuple[float, float]:
@@ -168,7 +174,7 @@ def test_copies_load_once_since_they_begin_at_a_line() -> None:
     assert {row["shared_bytes_static"] % 128 for row in ours.values()} == {0.0}
     softmax = [loads_of(row) for case, row in ours.items() if case[0] == "softmax"]
     assert softmax == [pytest.approx((1.0, 1.0), abs=0.005)] * 6
-    for case, row in ours.items():  # RMSNorm's weights come besides, by as few requests
+    for case, row in ours.items():  # the norms' weights come besides, by as few requests
         bytes_of, requests = loads_of(row)
         assert 1.0 <= bytes_of < 2.0, case
         assert requests == pytest.approx(bytes_of, rel=0.03), case
