@@ -281,5 +281,23 @@ def test_what_is_said_of_other_libraries(peer: str, name: str) -> None:
         assert f"QuACK takes {max(ratios):.1f} times as long as ours." in text
 
 
+def test_two_later_h200s_agree() -> None:
+    """docs/operators/README.md says by how much times of softmax and the norms differ, and those of version 6."""
+
+    def times(run: dict[str, Any]) -> dict[Case, float]:
+        named = LATER_DEFAULTS
+        rows = [row for row in run["rows"] if row["operator"] in named and row["median_us"] is not None]
+        return {(*case_of(row)[:4], row["contender"]): row["median_us"] for row in rows}
+
+    second = times(agreement.opened(records.read(AGAIN / "h200_later_second.json")))
+    ratios = {case: second[case] / time for case, time in times(records.read(H200 / "forward.json")).items()}
+    sixth = [ratio for case, ratio in ratios.items() if case[-1] == "v6"]
+    of_ten = [sorted(abs(one - 1.0) for one in some)[9 * len(some) // 10] for some in (ratios.values(), sixth)]
+    said = f"nine of ten times by at most {100 * of_ten[0]:.1f} %, those of version 6 by {100 * of_ten[1]:.1f} %, "
+    said += f"the median of which is {100 - 100 * median(sixth):.1f} % shorter, "
+    said += f"and all by at most {100 * max(abs(one - 1.0) for one in ratios.values()):.1f} %."
+    assert said in readme()
+
+
 LINE = re.compile(r"^ *[\d.]+ (\w+) (float32|bfloat16) (\d+) x (\d+): TB/s (.+)$", re.MULTILINE)
 RATE = re.compile(r"(v\d+) ([\d.]+)")
