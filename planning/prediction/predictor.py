@@ -27,6 +27,10 @@ from av_core.types import (
 from planning.config import PredictionConfig
 from planning.lanes.lane_index import LaneIndex, LaneMatch
 from planning.prediction.sensible import sensible_tracks
+from planning.prediction.turns import TurnsSeen, straightest
+
+Way = tuple[LaneKey, LaneKey | None]
+"""A lane, and the lane that a vehicle turns to at the next fork; None: it takes the straightest ones."""
 
 _FOLLOW_M = 80.0
 """Distance for which a lane is followed beyond its end."""
@@ -56,8 +60,9 @@ class Predictor:
     """The prediction stage: the possible ways of every moving road user in a scene.
 
     A vehicle follows its lane at constant speed, and at a fork the straightest continuation; it gets one mode for each
-    lane that fits, if it is not too fast for the lane's bends. A vehicle that leaves its lane gets a mode at constant
-    velocity as well. Pedestrians, and vehicles on no lane, keep their velocity.
+    lane that fits, if it is not too fast for the lane's bends. It gets another one where the last vehicle on its lane
+    turned (`turns`). A vehicle that leaves its lane gets a mode at constant velocity as well. Pedestrians, and vehicles
+    on no lane, keep their velocity.
     """
 
     def __init__(self, graph: LaneGraph, config: PredictionConfig | None = None) -> None:
@@ -65,8 +70,9 @@ class Predictor:
         self._config = config or PredictionConfig()
         self._times = np.arange(0.0, self._config.horizon_s + 1e-9, self._config.step_s, dtype=np.float64)
         self._index = LaneIndex(graph)
-        self._ahead: dict[LaneKey, Curve] = {}
-        self._fastest: dict[LaneKey, Float] = {}
+        self._turns = TurnsSeen(graph)
+        self._ahead: dict[Way, Curve] = {}
+        self._fastest: dict[Way, Float] = {}
         self._junction_m: dict[LaneKey, float] = {}
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
 
@@ -79,6 +85,8 @@ class Predictor:
         items = self._clip_velocities(tracks.items)
         moving = [number for number, item in enumerate(items) if item.speed_mps > self._config.moving_speed_mps]
         lanes = dict(zip(moving, self._lanes([items[number] for number in moving]), strict=True))
+        vehicles = {items[n].track_id: near for n, near in lanes.items() if items[n].kind is not ObjectKind.PEDESTRIAN}
+        self._turns.see(scene.stamp.time_s, {track: near[0].lane for track, near in vehicles.items() if near})
         ego = scene.ego
         is_near = [float(np.hypot(item.x_m - ego.x_m, item.y_m - ego.y_m)) < _NEAR_M for item in items]
         return Prediction(
@@ -119,8 +127,13 @@ class Predictor:
     def _modes(self, item: TrackedObject, near: Sequence[LaneMatch], is_near: bool) -> tuple[PredictedMode, ...]:
         if item.kind is ObjectKind.PEDESTRIAN or not near:
             return (_constant_velocity(item, self._times),)
-        possible = [match for match in near[:_MAX_LANES] if self._can_follow(item, match)] or near[:1]
-        along_lanes = tuple(self._follow_lane(item, match) for match in possible)
+        straight: list[tuple[LaneMatch, Way]] = [(match, (match.lane, None)) for match in near[:_MAX_LANES]]
+        ways = [(match, way) for match, way in straight if self._can_follow(item, match, way)] or straight[:1]
+        for match, _ in tuple(ways):
+            turn = self._turns.ahead_of(match.lane, _FOLLOW_M)
+            if turn is not None and self._can_follow(item, match, (match.lane, turn)):
+                ways.append((match, (match.lane, turn)))
+        along_lanes = tuple(self._follow(item, match, way) for match, way in ways)
         if self._leaves_lane(item, near[0], is_near):
             return (_constant_velocity(item, self._times), *along_lanes)
         return along_lanes
@@ -144,10 +157,10 @@ class Predictor:
         variance = across @ velocity @ across + turn_mps2 * (along @ place @ along)
         return sideways_mps - float(np.sqrt(max(0.0, variance))) > _LEAVING_MPS
 
-    def _follow_lane(self, item: TrackedObject, match: LaneMatch) -> PredictedMode:
+    def _follow(self, item: TrackedObject, match: LaneMatch, way: Way) -> PredictedMode:
         lane = self._graph.lanes[match.lane]
         signed = match.lane in self._signed or any(key in self._signed for key in lane.successors)
-        x, y, yaw = self._path(match.lane).pose_at(match.s_m + item.speed_mps * self._times, match.offset_m)
+        x, y, yaw = self._path(way).pose_at(match.s_m + item.speed_mps * self._times, match.offset_m)
         on_approach = not lane.is_junction and self._can_stop(item, match)
         return PredictedMode(x, y, yaw, on_approach, signed and on_approach)
 
@@ -160,42 +173,35 @@ class Predictor:
 
     def _to_junction_m(self, key: LaneKey) -> float:
         """Way from the start of a lane to the next junction, if there is one within `_FOLLOW_M` beyond its end."""
-        length_m, here = self._graph.lanes[key].length_m, self._straightest(key)
+        length_m, here = self._graph.lanes[key].length_m, straightest(self._graph, key)
         end_m = length_m + _FOLLOW_M
         while here is not None and length_m < end_m:
             if self._graph.lanes[here].is_junction:
                 return length_m
             length_m += self._graph.lanes[here].length_m
-            here = self._straightest(here)
+            here = straightest(self._graph, here)
         return float("inf")
 
-    def _can_follow(self, item: TrackedObject, match: LaneMatch) -> bool:
-        """Whether a vehicle is slow enough for the bends of a lane ahead, or can brake for them."""
-        path = self._path(match.lane)
-        if match.lane not in self._fastest:
-            self._fastest[match.lane] = _fastest_mps(path)
-        return item.speed_mps <= float(np.interp(match.s_m, path.s_m, self._fastest[match.lane]))
+    def _can_follow(self, item: TrackedObject, match: LaneMatch, way: Way) -> bool:
+        """Whether a vehicle is slow enough for the bends of its way, or can brake for them."""
+        path = self._path(way)
+        if way not in self._fastest:
+            self._fastest[way] = _fastest_mps(path)
+        return item.speed_mps <= float(np.interp(match.s_m, path.s_m, self._fastest[way]))
 
-    def _path(self, key: LaneKey) -> Curve:
-        """The lane and at least `_FOLLOW_M` of its straightest continuation."""
-        if key not in self._ahead:
+    def _path(self, way: Way) -> Curve:
+        """The lane and at least `_FOLLOW_M` of its straightest continuation, but for the turn."""
+        if way not in self._ahead:
+            first, turn = way
             parts: list[Curve] = []
-            length, end = 0.0, self._graph.lanes[key].length_m + _FOLLOW_M
-            here: LaneKey | None = key
+            length, end = 0.0, self._graph.lanes[first].length_m + _FOLLOW_M
+            here: LaneKey | None = first
             while here is not None and length < end and len(parts) < 50:
                 parts.append(self._graph.lanes[here].curve)
                 length += parts[-1].length_m
-                here = self._straightest(here)
-            self._ahead[key] = Curve.joined(parts)
-        return self._ahead[key]
-
-    def _straightest(self, key: LaneKey) -> LaneKey | None:
-        known = [successor for successor in self._graph.lanes[key].successors if successor in self._graph.lanes]
-        return min(known, key=self._heading_change, default=None)
-
-    def _heading_change(self, key: LaneKey) -> float:
-        yaw = np.unwrap(self._graph.lanes[key].yaw_rad)
-        return float(abs(yaw[-1] - yaw[0]))
+                here = turn if turn in self._graph.lanes[here].successors else straightest(self._graph, here)
+            self._ahead[way] = Curve.joined(parts)
+        return self._ahead[way]
 
 
 def _fastest_mps(path: Curve) -> Float:

@@ -30,7 +30,7 @@ from planning.traffic.conflicts import ALONG_SHARE, Conflict, conflicts_of, cros
 from planning.traffic.corridor import Corridor, corridor_of
 from planning.traffic.crossing import is_in_the_way, must_wait
 from planning.traffic.ego_plan import EgoPlan
-from planning.traffic.merging import Order, let_in, order_of_joining
+from planning.traffic.merging import Order, comes_the_same_way, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
 from planning.traffic.speeding_up import comes_sooner
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
@@ -190,7 +190,7 @@ class TrafficBehavior:
         """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         config = self._config
         is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
-        if not (is_walker or conflict.crosses):
+        if not (is_walker or conflict.crosses) or comes_the_same_way(conflict, plan):
             order = order_of_joining(conflict, plan, config)
             if order is Order.FREELY:
                 return False

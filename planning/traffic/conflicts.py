@@ -44,7 +44,8 @@ class Conflict:
     """Where (arc length on the route) and when a predicted road user is in the ego's corridor.
 
     The `*_at_enter_*` fields hold for the moment of entry; `along_mps` is the road user's speed along the path, and
-    `turn_rad` the angle by which it turns until then. `on_approach` and `must_yield` as in `PredictedMode`.
+    `turn_rad` the angle by which it turns until then. `ends_along`: at last it drives along the path. `on_approach` and
+    `must_yield` as in `PredictedMode`.
     """
 
     item: TrackedObject
@@ -56,6 +57,7 @@ class Conflict:
     half_s_at_enter_m: float
     along_mps: float
     turn_rad: float
+    ends_along: bool
     on_approach: bool
     must_yield: bool
 
@@ -160,6 +162,7 @@ def _conflict_of(
         half_s_at_enter_m=0.5 * item.length_m,
         along_mps=float(item.speed_mps * np.cos(turn)),
         turn_rad=abs(float(wrap_angle(mode.yaw_rad[first] - item.yaw_rad))),
+        ends_along=bool(np.cos(mode.yaw_rad[last] - boxes.path_yaw_rad[row, last, 1]) > ALONG_SHARE),
         on_approach=mode.on_approach,
         must_yield=mode.must_yield,
     )

@@ -7,11 +7,12 @@ from enum import Enum, auto
 
 import numpy as np
 
+from av_core.frames import wrap_angle
 from av_core.types import Constraint, ConstraintKind
 from planning.config import BehaviorConfig
 from planning.signals import SpeedCap
 from planning.speed import Leader
-from planning.traffic.conflicts import OTHER_ROAD_RAD, Conflict, leader_cause
+from planning.traffic.conflicts import AGAINST_RAD, OTHER_ROAD_RAD, Conflict, leader_cause
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.gap_acceptance import Follower, is_gap_enough
 
@@ -50,13 +51,15 @@ class Order(Enum):
 def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Order | None:
     """The order in which the ego and a road user come onto the road on which the road user drives.
 
-    None if the ego is on that road already, if the road user turns, or if the ego can no longer stop. The ego goes
-    before a road user that leaves a large enough gap (`gap_acceptance`), and behind one that is far enough ahead; if
-    that one is faster, it does not hinder the ego.
+    None if the ego is on that road already, if the road user turns, or if the ego can no longer stop. But an ego that
+    turns left gives way to an oncoming one that turns to the same road. The ego goes before a road user that leaves a
+    large enough gap (`gap_acceptance`), and behind one that is far enough ahead; if that one is faster, it does not
+    hinder the ego.
     """
     ego = plan.ego
     comes_from_other_road = conflict.turned_rad(plan.route, ego.s_m) > OTHER_ROAD_RAD
-    if not comes_from_other_road or conflict.turn_rad > OTHER_ROAD_RAD:
+    turns = conflict.turn_rad > OTHER_ROAD_RAD and not comes_the_same_way(conflict, plan)
+    if not comes_from_other_road or turns:
         return None
     if plan.halt_s_m + ego.front_m > conflict.low_s_m + _NOSE_M:
         return None
@@ -74,6 +77,14 @@ def order_of_joining(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) 
     is_going = not is_waiting and ego.has_started
     enough = is_gap_enough(_TIMES_S, rear_m_at, follower, is_waiting, is_going, ego.impatience)
     return Order.FREELY if enough else Order.WAITS
+
+
+def comes_the_same_way(conflict: Conflict, plan: EgoPlan) -> bool:
+    """Whether an oncoming road user turns into the road into which the ego turns left: the ego gives way to it."""
+    route, s_m = plan.route, plan.ego.s_m
+    turn_rad = route.curve.pose_at(conflict.high_s_m)[2] - route.curve.pose_at(s_m)[2]
+    is_oncoming = conflict.turned_rad(route, s_m) > AGAINST_RAD
+    return conflict.ends_along and is_oncoming and float(wrap_angle(turn_rad)) > OTHER_ROAD_RAD
 
 
 def let_in(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> Leader | SpeedCap | None:

@@ -181,7 +181,7 @@ def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light
     reference = SpeedReference(np.array([57.0, 80.0]), np.array([1.0, 1.0]), np.zeros(2, np.int64))
     plan = EgoPlan(route, ego, reference, np.array([0.0, 23.0]), frozenset())
     oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
-    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
+    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False, False)
     junction = Junction(60.0, 85.0, 56.0, np.inf, np.inf, has_light)
     assert waiting_place.waiting_place_m(conflict, plan, [junction], BehaviorConfig()) == pytest.approx(place_m)
 
@@ -199,7 +199,7 @@ def test_an_ego_that_stands_and_waits_does_not_move_up_by_a_little(
     ego, ids = EgoOnRoute(57.0, speed_mps, FRONT_M, REAR_M, 0.0), frozenset({9} if yields else ())
     plan = EgoPlan(route, ego, reference, np.array([0.0, 23.0]), ids)
     oncoming = TrackedObject(9, ObjectKind.CAR, 90.0, 3.5, np.pi, (-8.0, 0.0), 4.6, 1.9, 1.5)
-    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False)
+    conflict = Conflict(oncoming, low_m, low_m + 5.0, 2.0, 3.0, low_m + 3.0, 2.3, -8.0, 0.0, False, False, False)
     assert waiting_place.waiting_place_m(conflict, plan, [], BehaviorConfig()) == pytest.approx(place_m)
 
 
