@@ -190,7 +190,7 @@ class TrafficBehavior:
         """Add the constraint from `conflict` to `result`; True when the ego gives way."""
         config = self._config
         is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
-        if not (is_walker or conflict.crosses) or comes_the_same_way(conflict, plan):
+        if not is_walker and (not conflict.crosses or comes_the_same_way(conflict, plan)):
             order = order_of_joining(conflict, plan, config)
             if order is Order.FREELY:
                 return False

@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from av_core.curve import Curve
 from av_core.types import LaneGraph, Pose2D, TrackedObject
 from tests.planning.closed_loop import Log, ScenePlanner, drive
 from tests.planning.lanes_by_hand import arc, join, key, straight
@@ -33,43 +32,6 @@ def side_road(joins: bool) -> LaneGraph:
     else:
         lanes += [straight(key(1), 0, -8, NORTH_RAD, 16, junction=True), straight(key(3), 0, 8, NORTH_RAD, 150)]
     return join([replace(lane, speed_limit_mps=16.0) for lane in lanes])
-
-
-def joining_turns() -> LaneGraph:
-    """A road along y = 0 with a junction from which one to the north, x = 8, begins.
-
-    It is reached by a left turn from the west, and by a right turn from the east.
-    """
-    west_rad = np.pi
-    lanes = [
-        straight(key(0), -100, 0, 0, 96),
-        straight(key(1), -4, 0, 0, 28, junction=True),
-        arc(key(2), -4, 0, 0, 12, NORTH_RAD, junction=True),
-        straight(key(3), 8, 12, NORTH_RAD, 200),
-        straight(key(4), 24, 0, 0, 100),
-        straight(key(10), 424, 3.5, west_rad, 408),
-        straight(key(11), 16, 3.5, west_rad, 28, junction=True),
-        arc(key(12), 16, 3.5, west_rad, 8, -NORTH_RAD, junction=True),
-        straight(key(13), 8, 11.5, NORTH_RAD, 0.5, junction=True),
-        straight(key(14), -12, 3.5, west_rad, 100),
-    ]
-    return join(lanes)
-
-
-class TurningStream:
-    """Oncoming cars that turn right with their speed, as those of the Leaderboard's streams do."""
-
-    def __init__(self, speed_mps: float, spacing_m: tuple[float, float], seed: int) -> None:
-        graph = joining_turns()
-        self._way = Curve.joined([graph.lanes[key(number)].curve for number in (10, 12, 13, 3)])
-        self._speed_mps = speed_mps
-        self._from_m = 520.0 - np.cumsum(np.random.default_rng(seed).uniform(*spacing_m, 120))
-
-    def __call__(self, time_s: float) -> tuple[TrackedObject, ...]:
-        s_m = self._from_m + self._speed_mps * time_s
-        near = np.flatnonzero((s_m > 300.0) & (s_m < 560.0))
-        x, y, yaw = self._way.pose_at(s_m[near])
-        return tuple(vehicle(100 + n, x[i], y[i], yaw[i], self._speed_mps) for i, n in enumerate(near.tolist()))
 
 
 class Stream:
@@ -112,17 +74,6 @@ def test_an_impatient_ego_gets_through_a_dense_stream(
     log, stream = drive_into(joins, speed_mps, spacing_m, seed)
     assert log.column(1).max() > 100.0, "it is through"
     assert clearance_m(log, stream.cars) > 1.0
-
-
-def test_an_ego_that_turns_left_waits_for_a_gap_of_those_who_turn_right_to_the_same_road() -> None:
-    """Only those before them tell that they will turn."""
-    planner = ScenePlanner(joining_turns())
-    planner.navigate(Pose2D(-70.0, 0.0, 0.0), Pose2D(8.0, 200.0, NORTH_RAD))
-    stream = TurningStream(11.0, (30.0, 60.0), seed=1)
-    log = drive(planner, 40.0, 8.0, objects=stream)
-    on_their_road = log.column(1) > 85.0
-    assert on_their_road.any()
-    assert clearance_m(log, stream) > 1.0
 
 
 @pytest.mark.parametrize("sets_off_s", np.arange(8.0, 14.0, 0.5).tolist())
