@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from av_core.frames import wrap_angle
-from av_core.types import Lane, LaneGraph, LaneKey
+from av_core.types import LaneGraph, LaneKey
 from planning.config import RouteConfig
+from planning.lanes.straight_on import turn_rad
 from planning.reference_path import Route, RoutePiece, build_route
 
 CONTINUED_M = 250.0
@@ -27,7 +27,7 @@ def continued(graph: LaneGraph, route: Route, config: RouteConfig, by_m: float =
         following = [graph.lanes[key] for key in lane.successors if key not in seen]
         if not following:
             break
-        lane, from_m = min(following, key=_turn_rad), 0.0
+        lane, from_m = min(following, key=turn_rad), 0.0
         seen.add(lane.key)
     return build_route(graph, pieces, route.cost_s, config)
 
@@ -38,8 +38,3 @@ def _add(pieces: list[RoutePiece], lane: LaneKey, from_m: float, to_m: float) ->
         pieces[-1] = replace(last, end_s_m=to_m)
     else:
         pieces.append(RoutePiece(lane, from_m, to_m))
-
-
-def _turn_rad(lane: Lane) -> float:
-    """How far a lane turns from its beginning to its end."""
-    return abs(float(wrap_angle(lane.yaw_rad[-1] - lane.yaw_rad[0])))

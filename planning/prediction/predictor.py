@@ -26,8 +26,9 @@ from av_core.types import (
 )
 from planning.config import PredictionConfig
 from planning.lanes.lane_index import LaneIndex, LaneMatch
+from planning.lanes.straight_on import straight_on
 from planning.prediction.sensible import sensible_tracks
-from planning.prediction.turns import TurnsSeen, straightest
+from planning.prediction.turns import TurnsSeen
 
 Way = tuple[LaneKey, LaneKey | None]
 """A lane, and the lane that a vehicle turns to at the next fork; None: it takes the straightest ones."""
@@ -70,8 +71,9 @@ class Predictor:
         self._config = config or PredictionConfig()
         self._times = np.arange(0.0, self._config.horizon_s + 1e-9, self._config.step_s, dtype=np.float64)
         self._index = LaneIndex(graph)
-        self._turns = TurnsSeen(graph)
-        self._ahead: dict[Way, Curve] = {}
+        self._straight_on = straight_on(graph)
+        self._turns = TurnsSeen(graph, self._straight_on)
+        self._paths: dict[Way, Curve] = {}
         self._fastest: dict[Way, Float] = {}
         self._junction_m: dict[LaneKey, float] = {}
         self._signed = {signal.lane for signal in graph.signals if signal.kind is not SignalKind.TRAFFIC_LIGHT}
@@ -173,13 +175,13 @@ class Predictor:
 
     def _to_junction_m(self, key: LaneKey) -> float:
         """Way from the start of a lane to the next junction, if there is one within `_FOLLOW_M` beyond its end."""
-        length_m, here = self._graph.lanes[key].length_m, straightest(self._graph, key)
+        length_m, here = self._graph.lanes[key].length_m, self._straight_on[key]
         end_m = length_m + _FOLLOW_M
         while here is not None and length_m < end_m:
             if self._graph.lanes[here].is_junction:
                 return length_m
             length_m += self._graph.lanes[here].length_m
-            here = straightest(self._graph, here)
+            here = self._straight_on[here]
         return float("inf")
 
     def _can_follow(self, item: TrackedObject, match: LaneMatch, way: Way) -> bool:
@@ -191,7 +193,7 @@ class Predictor:
 
     def _path(self, way: Way) -> Curve:
         """The lane and at least `_FOLLOW_M` of its straightest continuation, but for the turn."""
-        if way not in self._ahead:
+        if way not in self._paths:
             first, turn = way
             parts: list[Curve] = []
             length, end = 0.0, self._graph.lanes[first].length_m + _FOLLOW_M
@@ -199,9 +201,9 @@ class Predictor:
             while here is not None and length < end and len(parts) < 50:
                 parts.append(self._graph.lanes[here].curve)
                 length += parts[-1].length_m
-                here = turn if turn in self._graph.lanes[here].successors else straightest(self._graph, here)
-            self._ahead[way] = Curve.joined(parts)
-        return self._ahead[way]
+                here = turn if turn in self._graph.lanes[here].successors else self._straight_on[here]
+            self._paths[way] = Curve.joined(parts)
+        return self._paths[way]
 
 
 def _fastest_mps(path: Curve) -> Float:

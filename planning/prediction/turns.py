@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import numpy as np
-
 from av_core.types import LaneGraph, LaneKey
 
 _REMEMBERED_S = 15.0
@@ -20,10 +18,13 @@ _UNDERWAY_S = 10.0
 
 
 class TurnsSeen:
-    """For each lane that forks, the way of the last vehicle that drove on it."""
+    """For each lane that forks, the way of the last vehicle that drove on it.
 
-    def __init__(self, graph: LaneGraph) -> None:
-        self._graph = graph
+    `ahead` has the lane straight on after each lane of the graph, as of `straight_on`.
+    """
+
+    def __init__(self, graph: LaneGraph, ahead: Mapping[LaneKey, LaneKey | None]) -> None:
+        self._graph, self._ahead = graph, ahead
         self._came_by: dict[int, tuple[LaneKey, float]] = {}
         self._taken: dict[LaneKey, tuple[LaneKey, float]] = {}
         self._now_s = 0.0
@@ -50,14 +51,14 @@ class TurnsSeen:
         None if it went straight on, or if no vehicle has been seen there for a while.
         """
         here: LaneKey | None = key
-        left_m = within_m + self._graph.lanes[key].length_m
-        while here is not None and left_m > 0.0:
-            on = straightest(self._graph, here)
+        beyond_m = 0.0
+        while here is not None and beyond_m <= within_m:
+            on = self._ahead[here]
             if len(self._graph.lanes[here].successors) > 1:
                 taken, at_s = self._taken.get(here, (on, self._now_s))
                 return taken if taken != on and self._now_s - at_s < _REMEMBERED_S else None
-            left_m -= self._graph.lanes[here].length_m
             here = on
+            beyond_m += self._graph.lanes[on].length_m if on is not None else 0.0
         return None
 
     def _leading_to(self, fork: LaneKey, key: LaneKey) -> LaneKey | None:
@@ -74,14 +75,3 @@ class TurnsSeen:
                 reached |= new
                 ends += new
         return key in reached
-
-
-def straightest(graph: LaneGraph, key: LaneKey) -> LaneKey | None:
-    """The successor of a lane with the smallest change of heading; None at the end of the map."""
-    known = [successor for successor in graph.lanes[key].successors if successor in graph.lanes]
-
-    def turn_rad(one: LaneKey) -> float:
-        yaw = np.unwrap(graph.lanes[one].yaw_rad)
-        return float(abs(yaw[-1] - yaw[0]))
-
-    return min(known, key=turn_rad, default=None)

@@ -7,20 +7,22 @@ import pytest
 
 from av_core.types import LaneGraph, LaneKey, Stamp
 from planning import Predictor
-from planning.prediction.turns import TurnsSeen, straightest
+from planning.lanes.straight_on import straight_on
+from planning.prediction.turns import TurnsSeen
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import ego_state, scene_of
 from tests.planning.lanes_by_hand import arc, join, key, straight
 from tests.planning.test_traffic import vehicle
 
-APPROACH, ON, LEFT, BEYOND, SIDE_ROAD = key(0), key(1), key(2), key(3), key(5)
+APPROACH, ON, LEFT, BEYOND, SIDE_ROAD, BEFORE = key(0), key(1), key(2), key(3), key(5), key(6)
 
 
 def fork() -> LaneGraph:
-    """A lane of 100 m to the east, then through a junction straight on, or to the left by two lanes."""
+    """Lanes of 50 and 100 m to the east, then through a junction straight on, or to the left by two lanes."""
     north = 0.5 * np.pi
     return join(
         [
+            straight(BEFORE, -50, 0, 0, 50),
             straight(APPROACH, 0, 0, 0, 100),
             straight(ON, 100, 0, 0, 40, junction=True),
             straight(BEYOND, 140, 0, 0, 60),
@@ -33,7 +35,8 @@ def fork() -> LaneGraph:
 
 def after(*lanes: tuple[float, int, LaneKey]) -> TurnsSeen:
     """What is remembered after vehicles were seen: time, track id and lane of each."""
-    turns = TurnsSeen(fork())
+    graph = fork()
+    turns = TurnsSeen(graph, straight_on(graph))
     for time_s, track, lane in lanes:
         turns.see(time_s, {track: lane})
     return turns
@@ -57,11 +60,16 @@ def test_a_vehicle_that_was_lost_for_long_tells_nothing() -> None:
     assert after((0.0, 1, APPROACH), (12.0, 2, BEYOND), (13.0, 1, SIDE_ROAD)).ahead_of(APPROACH, 80.0) is None
 
 
-def test_a_fork_too_far_ahead_is_not_looked_at() -> None:
+@pytest.mark.parametrize(("lane", "within_m", "turn"), [(BEFORE, 90.0, None), (BEFORE, 110.0, LEFT), (ON, 80.0, None)])
+def test_only_the_next_fork_that_is_near_is_looked_at(lane: LaneKey, within_m: float, turn: LaneKey | None) -> None:
     turns = after((0.0, 1, APPROACH), (3.0, 1, SIDE_ROAD))
-    assert turns.ahead_of(BEYOND, 80.0) is None
-    assert straightest(fork(), APPROACH) == ON
-    assert straightest(fork(), BEYOND) is None
+    assert turns.ahead_of(lane, within_m) == turn
+
+
+def test_straight_on_is_the_lane_that_turns_least() -> None:
+    ahead = straight_on(fork())
+    assert ahead[APPROACH] == ON
+    assert ahead[BEYOND] is None
 
 
 def test_the_next_vehicle_is_predicted_on_both_ways() -> None:
