@@ -3,23 +3,29 @@
 A and B may also hold the folders of several searches, with equal names. For each run in both: all figures of a look, or
 all figures of a drive. What measures time on a clock is left out. For each search that is complete in both: the weather
 in which each module first misses its limit. The exit status is 1 where anything differs.
+
+A may also be a file of `python -m benchmarks.weather_record`. Only complete searches are compared then, and of each
+weather the figures that this file keeps, to its four digits.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from benchmarks.suite_equal import figures_of, run_comparison
+from benchmarks.weather_record import recorded
 
 REFERENCE, RUN, LOOK, RESULT, CONTENT = "reference", "run.json", "look.json", "result.json", "weather.json"
 
 
 def compare(first: Path, second: Path) -> dict[str, Any]:
-    """What is equal in two folders of searches, by the name of the search's folder."""
+    """What is equal in two folders of searches, or in a record and a folder, by the name of the search's folder."""
+    if first.is_file():
+        return _compare_record(json.loads(first.read_text()), recorded(second))
     names = sorted(path.parent.relative_to(first) for path in first.rglob(REFERENCE) if path.is_dir())
     searches = {str(name): _compare_search(first / name, second / name) for name in names if (second / name).is_dir()}
     return {
@@ -47,6 +53,37 @@ def _compare_search(first: Path, second: Path) -> dict[str, Any]:
     }
 
 
+def _compare_record(first: Sequence[Mapping[str, Any]], second: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    one, other = (
+        {f"{search['name']}/{search['search']['name']}": search for search in both} for both in (first, second)
+    )
+    searches = {name: _compare_recorded(one[name], search) for name, search in other.items() if name in one}
+    return {
+        "searches": searches,
+        "not_repeated": [name for name in one if name not in other],
+        **{key: sum(search[key] for search in searches.values()) for key in ("weathers", "limits")},
+        "is_equal": bool(searches) and all(search["is_equal"] for search in searches.values()),
+    }
+
+
+def _compare_recorded(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    here, there = (
+        {f"{point['unit']} {point['value']}": point["figures"] for point in search["points"]}
+        for search in (first, second)
+    )
+    limits, others = _limits_of(first), _limits_of(second)
+    weathers, moved = _differences(here, there), _differences(limits, others)
+    return {
+        "commits": [search["versions"]["commit"] for search in (first, second)],
+        "machines": [search["machine"] for search in (first, second)],
+        "weathers": len(there),
+        "limits": len(others),
+        "different_weathers": weathers,
+        "different_limits": moved,
+        "is_equal": not weathers and not moved,
+    }
+
+
 def _runs(folder: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """The figures of each run that is done, by its name: of the reference drives, and of all rounds."""
     for path in sorted(folder.glob(f"*/*/{RUN}")):
@@ -66,15 +103,23 @@ def _limits(path: Path) -> dict[str, list[float | None]]:
     """For each drive and module: the last value at which the limit is met, and the first at which it is missed."""
     if not path.is_file():  # the search is not complete
         return {}
-    found = json.loads(path.read_text())["limits_found"]
-    return {f"{one['unit']} {one['module']}": [one["kept"], one["missed"]] for each in found for one in each["limits"]}
+    return _limits_of(json.loads(path.read_text()))
+
+
+def _limits_of(search: Mapping[str, Any]) -> dict[str, list[float | None]]:
+    limits = [one for found in search["limits_found"] for one in found["limits"]]
+    return {f"{one['unit']} {one['module']}": [one["kept"], one["missed"]] for one in limits}
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:
     for name, one in found["searches"].items():
-        differ = len(one["different_runs"]), len(one["different_limits"])
-        told = "equal" if one["is_equal"] else f"{differ[0]} runs and {differ[1]} limits differ"
-        yield f"{name}: {one['looks']} looks, {one['drives']} drives, {one['limits']} limits: {told}"
+        kinds = [kind for kind in ("looks", "drives", "weathers", "limits") if kind in one]
+        differ = [
+            f"{len(one[key])} {key.replace('_', ' ')}" for key in one if key.startswith("different_") and one[key]
+        ]
+        yield f"{name}: {', '.join(f'{one[kind]} {kind}' for kind in kinds)}: {', '.join(differ) or 'equal'}"
+    for name in found.get("not_repeated", []):
+        yield f"{name}: not repeated"
 
 
 def main() -> int:

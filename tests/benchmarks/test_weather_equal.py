@@ -75,15 +75,17 @@ def test_folders_without_a_search_in_common_are_not_equal(tmp_path: Path) -> Non
     assert not compare(write_search(tmp_path / "first"), tmp_path / "empty")["is_equal"]
 
 
-def write_content(root: Path, problems: list[str]) -> Path:
+def write_content(root: Path, problems: list[str], missed: float = 75.0, recall: float = 2 / 3) -> Path:
     folder = root / NAME
     (folder / "reference").mkdir(parents=True)
     (folder / "reference" / "suite.json").write_text(json.dumps({"fingerprint": {"machine": {"cores": "2"}}}))
-    figures = {"users_kept": 2 / 3, "recall_vehicles_0_20_m": 0.5, "recall_vehicles_0_20_px": 0.5, "lights_kept": None}
+    figures = {"users_kept": recall, "recall_vehicles_0_20_m": 0.5, "recall_vehicles_0_20_px": 0.5, "lights_kept": None}
+    limit = {"unit": "street_seed_1", "module": "detector", "kept": 50.0, "missed": missed}
     samples = {name: 0 if value is None else 30 for name, value in figures.items()}
     content = {
         "name": "street", "versions": {"commit": "0123"}, "search": {"name": "wetness"}, "problems": problems,
-        "limits": [{"figure": "users_kept"}, {"figure": "lights_kept"}], "limits_found": [], "failed_first": {},
+        "limits": [{"figure": "users_kept"}, {"figure": "lights_kept"}], "failed_first": {},
+        "limits_found": [{"limits": [limit]}],
         "points": [
             {"unit": "street_seed_1", "point": None, "figures": {}, "samples": {}},
             {"unit": "street_seed_1", "point": {"wetness": 25.0}, "figures": figures, "samples": samples},
@@ -109,3 +111,35 @@ def test_a_record_keeps_what_limits_judge_and_recall_by_distance(tmp_path: Path)
 def test_a_search_with_a_problem_is_not_recorded(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="a run crashed"):
         recorded(write_content(tmp_path, ["a run crashed"]))
+
+
+def compared_with_a_record(tmp_path: Path, **changed: float) -> dict[str, Any]:
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(recorded(write_content(tmp_path / "first", []))))
+    found = compare(record, write_content(tmp_path / "second", [], **changed))
+    search: dict[str, Any] = found["searches"]["street/wetness"]
+    assert found["is_equal"] == search["is_equal"]
+    return search
+
+
+def test_a_second_run_is_compared_with_the_record_of_the_first(tmp_path: Path) -> None:
+    search = compared_with_a_record(tmp_path, recall=0.66668)  # equal to the four digits that a record keeps
+    assert (search["weathers"], search["limits"], search["is_equal"]) == (2, 1, True)
+
+
+def test_a_figure_that_differs_from_the_record_is_told(tmp_path: Path) -> None:
+    told = compared_with_a_record(tmp_path, recall=0.6)["different_weathers"]
+    assert list(told) == ["street_seed_1 25.0"]
+
+
+def test_a_limit_that_differs_from_the_record_is_told(tmp_path: Path) -> None:
+    told = compared_with_a_record(tmp_path, missed=100.0)["different_limits"]
+    assert told == {"street_seed_1 detector": [[50.0, 75.0], [50.0, 100.0]]}
+
+
+def test_a_search_that_was_not_repeated_is_named(tmp_path: Path) -> None:
+    record = tmp_path / "record.json"
+    record.write_text(json.dumps(recorded(write_content(tmp_path / "first", []))))
+    (tmp_path / "empty").mkdir()
+    found = compare(record, tmp_path / "empty")
+    assert (found["not_repeated"], found["is_equal"]) == (["street/wetness"], False)
