@@ -34,6 +34,7 @@ def test_the_resnet_page_says_what_was_measured() -> None:
     assert f"took {took:,.0f} s of one H200" in page
     assert f"{training['steps']:,} steps of {training['batch']} pictures" in page
     assert f"a step takes {step:.0f} ms" in page
-    drive = training["drive"]
-    assert (drive["end"], drive["route_completion"], drive["infractions"]) == ("arrived", 1.0, 0)
-    assert f"100 % of {drive['route_length_m']:,.0f} m" in page
+    for drive in (training["drive"], training["drive on a GPU"]):
+        assert (drive["end"], drive["route_completion"], drive["infractions"]) == ("arrived", 1.0, 0)
+        assert f"100 % of {drive['route_length_m']:,.0f} m" in page
+        assert f"{drive['smallest time to collision, s']:.1f} s" in page
