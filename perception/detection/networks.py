@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import os
+import platform
 import re
 from collections.abc import Callable, Mapping
 from copy import copy
@@ -19,8 +21,12 @@ from av_core.types import Image
 from perception.detection.offline import openvino, ultralytics
 from perception.detection.weights import Exported, exported, network_size
 
+LOG = logging.getLogger(__name__)
 Float32 = NDArray[np.float32]
 THREADS_MAX = 2
+
+WEIGHT_LEVEL_MAX = 64
+"""Largest level of eight-bit weights for which two products with a byte, 2 x 255 x 64, add up in 16 bits."""
 
 MOST_NETWORKS = 20
 """Maximum number of networks in the cache, about 200 MB; there is one for each picture size and number of threads."""
@@ -97,6 +103,9 @@ def _compiled(model: Path, options: Mapping[str, Any]) -> Any:
     """
     ov = openvino()
     core = ov.Core()
+    if not adds_in_32_bits() and overflows(core.read_model(model)):
+        options = {**options, **IN_FLOATING_POINT}
+        LOG.warning("%s is computed in floating point: its weights of 8 bits need a processor with VNNI", model)
     device = [core.get_property("CPU", name) for name in ("FULL_DEVICE_NAME", "OPTIMIZATION_CAPABILITIES")]
     about = (ov.get_version(), f"{device}", _processor_flags(), f"{sorted(options.items())}")
     files = (model, model.with_suffix(".bin"), Path(__file__))
@@ -114,6 +123,39 @@ def _compiled(model: Path, options: Mapping[str, Any]) -> Any:
 
     data = networks.get(key_of([*about, *(file.read_bytes() for file in files)]), compile_anew)
     return core.import_model(data, "CPU", dict(options))
+
+
+IN_FLOATING_POINT = {"LP_TRANSFORMS_MODE": False}
+"""OpenVINO's option to compute an eight-bit network in floating point, rounded to the same levels."""
+
+
+def adds_in_32_bits() -> bool:
+    """Whether this processor adds products of bytes in 32 bits; older ones of x86 add pairs of them in 16 bits."""
+    if platform.machine().lower() not in ("x86_64", "amd64"):
+        return True
+    return bool(re.search(r"\b(avx512_vnni|avx_vnni|amx_int8)\b", _processor_flags()))
+
+
+def overflows(model: Any) -> bool:
+    """Whether sums of 16 bits can overflow in the eight-bit convolutions of `model`, a network that OpenVINO has read.
+
+    Depthwise convolutions cannot: they add nothing over channels.
+    """
+    return any(
+        _weight_level(operation.input_value(1).get_node()) > WEIGHT_LEVEL_MAX
+        for operation in model.get_ops()
+        if operation.get_type_name() == "Convolution"
+    )
+
+
+def _weight_level(node: Any) -> int:
+    """The largest level of the weight that `node` computes from int8 levels; 0 if it is not such a weight."""
+    while node.get_type_name() != "Constant":
+        if not node.get_input_size():
+            return 0
+        node = node.input_value(0).get_node()
+    levels = node.data
+    return int(np.abs(levels.astype(np.int16)).max()) if levels.dtype == np.int8 else 0
 
 
 def _processor_flags() -> str:

@@ -11,7 +11,8 @@ import torch
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 
-from perception.detection.offline import openvino  # after the check for onnx
+from perception.detection.networks import IN_FLOATING_POINT, adds_in_32_bits  # after the check for onnx
+from perception.detection.offline import openvino
 from perception.detection.weights import COMPACT
 from perception.networks.calibration import by_max, histograms
 from perception.networks.detectors import body_layers, folded_detector
@@ -38,7 +39,8 @@ def test_a_file_has_a_pair_for_every_rounded_value_and_gives_the_same_rows(tmp_p
     assert "QuantizeLinear" not in plain.operators
     assert plain.operators["Conv"] == summary.operators["Conv"]
     core = openvino().Core()
-    compiled = core.compile_model(core.read_model(tmp_path / "small.onnx"), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    options = {"INFERENCE_PRECISION_HINT": "f32", **({} if adds_in_32_bits() else IN_FLOATING_POINT)}
+    compiled = core.compile_model(core.read_model(tmp_path / "small.onnx"), "CPU", options)
     found = compiled(picture.numpy())[0][0]
     with torch.no_grad():
         wanted = small(picture)[0][0].numpy()
