@@ -168,7 +168,7 @@ class Planner:
         )
         speeding_up = self._speeding_up.update(ego.time_s, [one.item for one in prediction.objects])
         demands = self._signals(route, ego, scene, prediction, reach_m)
-        free = backward_pass(self._ceiling(route, ego.s_m, reach_m, demands.caps), self._config.speed)
+        free = backward_pass(self._ceiling(route, ego, reach_m, demands.caps), self._config.speed)
         on_road = EgoOnRoad(
             ego.s_m,
             at.cross_track_m,
@@ -186,11 +186,12 @@ class Planner:
             self._now, self._last = decision.behaviour, None
             return _back_up(scene, local, back, ego, decision)
         if local.route is not route:
-            free = backward_pass(self._ceiling(local.route, ego.s_m, reach_m, demands.caps), self._config.speed)
+            free = backward_pass(self._ceiling(local.route, ego, reach_m, demands.caps), self._config.speed)
         others = self._traffic(local, ego, free, demands.first_stop_m, speeding_up)
         decision = decide(self._now, with_demands(situation, ego, others, demands))
+        self._now = decision.behaviour
         motion = self._motion(self._on.local, local, ego, planned_mps, reach_m, others, demands)
-        self._now, self._last = decision.behaviour, (ego.time_s, motion)
+        self._last = ego.time_s, motion
         self._yielding = others.yielding_to
         self._waits = bool(others.yielding_to) or local.waits_to_pass
         return self._drive(scene, local, motion, ego, decision)
@@ -262,7 +263,7 @@ class Planner:
         others = with_room_to_pass(
             others, local.passed, ego, room_m, self._config.speed.standstill_gap_m, needs_all=needs_all
         )
-        ceiling = self._ceiling(local.route, ego.s_m, reach_m, demands.caps + others.caps + caps_on(local, ego.s_m))
+        ceiling = self._ceiling(local.route, ego, reach_m, demands.caps + others.caps + caps_on(local, ego.s_m))
         stops = demands.stops + stops_on(local) + others.stops
         start = (ego.s_m, planned_mps, ego.accel_mps2)
         motion = integrate_motion(ceiling, stops, others.leaders, start, config)
@@ -274,7 +275,10 @@ class Planner:
         return motion
 
     def _speed_config(self, ego: EgoOnRoute) -> SpeedConfig:
-        return assertive(self._config.speed) if ego.impatience > 0.0 else self._config.speed
+        """The limits of the speed profile. On the oncoming lane the ego is as quick as an impatient one, though the
+        path search does not count on it: so it is back in its lane before others come."""
+        is_quick = ego.impatience > 0.0 or self._now is Behaviour.OVERTAKE
+        return assertive(self._config.speed) if is_quick else self._config.speed
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
         """Speed and acceleration that the new plan starts from."""
@@ -291,9 +295,9 @@ class Planner:
             np.interp(elapsed, motion.time_s, motion.accel_mps2)
         )
 
-    def _ceiling(self, route: Route, from_s_m: float, reach_m: float, caps: Sequence[SpeedCap]) -> SpeedCeiling:
-        s = from_s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M
-        config = self._config.speed
+    def _ceiling(self, route: Route, ego: EgoOnRoute, reach_m: float, caps: Sequence[SpeedCap]) -> SpeedCeiling:
+        s = ego.s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M
+        config = self._speed_config(ego)
         rows = np.clip(np.searchsorted(route.s_m, s), 0, len(route.s_m) - 1)
         limit = route.speed_limit_mps[rows] * config.limit_factor
         curvature = route.curve.interpolate(s, route.curve.curvature_1pm)

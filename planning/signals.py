@@ -126,6 +126,11 @@ class EgoOnRoute:
         """Whether it drives, or just begins to."""
         return self.speed_mps > _STANDING_MPS or self.accel_mps2 > _STARTING_MPS2
 
+    @property
+    def looks_closely(self) -> bool:
+        """Whether it needs the places and times of conflicts exactly, because it wants to use small gaps."""
+        return self.impatience > 0.0
+
     def deceleration_to_mps2(self, stop_s_m: float) -> float:
         """Deceleration needed to stop at an arc length; zero for an ego that already stands."""
         if self.stands:

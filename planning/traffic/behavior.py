@@ -35,9 +35,9 @@ from planning.traffic.right_of_way import has_priority
 from planning.traffic.speeding_up import comes_sooner
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
-_CROSSING_MPS, _CLEAR_AHEAD_M = 2.0, 1.0
+_CROSSING_MPS, _CLEAR_AHEAD_M, _CLEAR_CLOSELY_M = 2.0, 1.0, 0.5
 """Speed from which on a vehicle can be oncoming or crossing; and the distance to the ego's front at which it has to
-leave the path."""
+leave the path, without and with a close look."""
 
 _WAITING_MPS, _WAITING_ASIDE_M, _PASSING_MPS, _PASSING_M = 1.5, 2.2, 5.0, 10.0
 """A bicycle that is slower, and nearer to the ego's corridor than this, may be about to cross. The ego passes it with
@@ -114,7 +114,7 @@ class TrafficBehavior:
         )
         entering = [staying[row] for row in beside if self._may_enter(staying[row], beside[row], prediction.horizon_s)]
         entering += [one for one in near if one.item.track_id in going]
-        conflicts = conflicts_of(corridor, entering, times_s, self._config)
+        conflicts = conflicts_of(corridor, entering, times_s, self._config, ego.looks_closely)
         crossed = {one.item.track_id for one in conflicts if is_in_the_way(one, plan)}
         yielding: set[int] = set()
         for conflict in conflicts:
@@ -136,8 +136,9 @@ class TrafficBehavior:
         heading = float(corridor.curve.yaw_rad[0])
         coming = [one for one in near if one.modes and _crosses_or_comes(one.item, heading)]
         going = {one.item.track_id for one in coming}
-        for conflict in conflicts_of(corridor, coming, times_s, self._config):
-            if conflict.low_s_m < ego.front_s_m + _CLEAR_AHEAD_M or conflict.leave_s > times_s[-1]:
+        clear_m = _CLEAR_CLOSELY_M if ego.looks_closely else _CLEAR_AHEAD_M
+        for conflict in conflicts_of(corridor, coming, times_s, self._config, ego.looks_closely):
+            if conflict.low_s_m < ego.front_s_m + clear_m or conflict.leave_s > times_s[-1]:
                 going.discard(conflict.item.track_id)
         return frozenset(going)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,8 +35,12 @@ INSIDE_M = 0.3
 ALONG_SHARE = 0.5
 """A road user with less than this share of its speed along the path crosses it, or comes towards the ego."""
 
-_PARTS = np.array([-1.0, 0.0, 1.0]) / 3.0
-"""A road user's box is split into three along its length; centres of the three, as fractions of the length."""
+_PARTS, _FINE_PARTS = (3, 1), (7, 3)
+"""Number of parts into which a road user's box is split, along and across; both are odd, so that one is its middle. A
+close look needs more: a part that juts into the corridor counts as a whole."""
+
+_FINE_S = 0.05
+"""Time between two poses in a close look. At 16 m/s, a step of the prediction is as long as a car."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,23 +103,36 @@ def leader_cause(item: TrackedObject, speed_mps: float, config: BehaviorConfig) 
 
 
 def project_items(
-    corridor: Corridor, items: Sequence[TrackedObject], x_m: Float, y_m: Float, yaw_rad: Float, config: BehaviorConfig
+    corridor: Corridor,
+    items: Sequence[TrackedObject],
+    x_m: Float,
+    y_m: Float,
+    yaw_rad: Float,
+    config: BehaviorConfig,
+    parts: tuple[int, int] = _PARTS,
 ) -> BoxProjection:
-    """Project items (H,) at (H, T) poses, each as three boxes along its length: (H, T, 3)."""
+    """Project items (H,) at (H, T) poses, each split into `parts` along and across: (H, T, parts)."""
     length = np.array([one.length_m for one in items])[:, None, None]
     width = np.array([one.width_m for one in items])[:, None, None]
     margin = np.array([_margin_m(one, config) for one in items])[:, None, None]
-    shape = (*x_m.shape, len(_PARTS))
-    along = length * _PARTS
+    along_share, across_share = (part.ravel() for part in np.meshgrid(*map(_middles, parts), indexing="ij"))
+    shape = (*x_m.shape, len(along_share))
+    along, across = length * along_share, width * across_share
+    c, s = np.cos(yaw_rad)[..., None], np.sin(yaw_rad)[..., None]
     return project_boxes(
         corridor,
-        x_m[..., None] + along * np.cos(yaw_rad)[..., None],
-        y_m[..., None] + along * np.sin(yaw_rad)[..., None],
+        x_m[..., None] + along * c - across * s,
+        y_m[..., None] + along * s + across * c,
         np.broadcast_to(yaw_rad[..., None], shape),
-        np.broadcast_to(length / len(_PARTS), shape),
-        np.broadcast_to(width, shape),
+        np.broadcast_to(length / parts[0], shape),
+        np.broadcast_to(width / parts[1], shape),
         np.broadcast_to(margin, shape),
     )
+
+
+def _middles(count: int) -> Float:
+    """The middles of `count` equal parts of a box, as fractions of its size from its middle on."""
+    return (np.arange(count, dtype=np.float64) + 0.5) / count - 0.5
 
 
 def _margin_m(item: TrackedObject, config: BehaviorConfig) -> float:
@@ -123,9 +140,16 @@ def _margin_m(item: TrackedObject, config: BehaviorConfig) -> float:
 
 
 def conflicts_of(
-    corridor: Corridor, objects: Sequence[PredictedObject], times_s: Float, config: BehaviorConfig
+    corridor: Corridor,
+    objects: Sequence[PredictedObject],
+    times_s: Float,
+    config: BehaviorConfig,
+    closely: bool = False,
 ) -> list[Conflict]:
-    """The conflicts of road users by all their predicted ways, at `times_s` (T,) from now."""
+    """The conflicts of road users by all their predicted ways, at `times_s` (T,) from now.
+
+    `closely` finds their places and times more exactly: they are up to 1 m and 0.1 s smaller than otherwise.
+    """
     ways = [(one.item, mode) for one in objects for mode in one.modes]
     if not ways:
         return []
@@ -134,42 +158,74 @@ def conflicts_of(
     yaw = np.array([mode.yaw_rad for _, mode in ways])
     boxes = project_items(corridor, [item for item, _ in ways], x, y, yaw, config)
     blocked: NDArray[np.bool_] = np.any(boxes.blocks, axis=2)
-    return [
-        _conflict_of(row, item, mode, boxes, np.flatnonzero(blocked[row]), times_s)
-        for row, (item, mode) in enumerate(ways)
-        if np.any(blocked[row])
-    ]
+    found: list[Conflict] = []
+    for row, (item, mode) in enumerate(ways):
+        steps = np.flatnonzero(blocked[row])
+        if not len(steps):
+            continue
+        if not closely:
+            found.append(_conflict_of(row, item, mode, boxes, steps, times_s, times_s[-1]))
+            continue
+        from_s, to_s = times_s[max(steps[0] - 1, 0)], times_s[min(steps[-1] + 1, len(times_s) - 1)]
+        fine_s = np.linspace(from_s, to_s, round((to_s - from_s) / _FINE_S) + 1)
+        fine = _at(mode, times_s, fine_s)
+        parts = project_items(corridor, [item], fine.x_m[None], fine.y_m[None], fine.yaw_rad[None], config, _FINE_PARTS)
+        fine_steps = np.flatnonzero(np.any(parts.blocks[0], axis=1))
+        if len(fine_steps):
+            found.append(_conflict_of(0, item, fine, parts, fine_steps, fine_s, times_s[-1]))
+    return found
+
+
+def _at(mode: PredictedMode, times_s: Float, fine_s: Float) -> PredictedMode:
+    """A predicted way, given at `times_s`, at the times `fine_s`."""
+    x_m, y_m, yaw_rad = (np.interp(fine_s, times_s, each) for each in (mode.x_m, mode.y_m, np.unwrap(mode.yaw_rad)))
+    return replace(mode, x_m=x_m, y_m=y_m, yaw_rad=yaw_rad)
 
 
 def _conflict_of(
-    row: int, item: TrackedObject, mode: PredictedMode, boxes: BoxProjection, steps: NDArray[np.int64], times_s: Float
+    row: int,
+    item: TrackedObject,
+    mode: PredictedMode,
+    boxes: BoxProjection,
+    steps: NDArray[np.int64],
+    times_s: Float,
+    horizon_s: float,
 ) -> Conflict:
-    """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`."""
+    """The conflict of a road user that takes the way `mode`: box `row` is in the corridor at the time `steps`.
+
+    The way ends at `times_s[-1]`, and is predicted until `horizon_s`.
+    """
     first, last = int(steps[0]), int(steps[-1])
     blocks = boxes.blocks[row]
     s, half = boxes.s_m[row], boxes.half_s_m[row]
-    turn = float(mode.yaw_rad[first] - boxes.path_yaw_rad[row, first, 1])
+    middle = s.shape[1] // 2
+    turn = float(mode.yaw_rad[first] - boxes.path_yaw_rad[row, first, middle])
     if item.kind is ObjectKind.PEDESTRIAN:
-        turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, 1])
-    beyond = last == len(times_s) - 1
+        turn = float(np.arctan2(item.velocity_mps[1], item.velocity_mps[0]) - boxes.path_yaw_rad[row, first, middle])
+    if times_s[last] == horizon_s:
+        leave_s = horizon_s + 2.0
+    elif last == len(times_s) - 1:
+        leave_s = float(times_s[last])
+    else:
+        leave_s = _crossed_s(boxes.aside_m[row], times_s, last + 1, last)
     return Conflict(
         item=item,
         low_s_m=float((s - half)[blocks].min()),
         high_s_m=float((s + half)[blocks].max()),
-        enter_s=_crossed_s(boxes.aside_m[row], times_s, first - 1, first) if first > 0 else 0.0,
-        leave_s=float(times_s[last]) + 2.0 if beyond else _crossed_s(boxes.aside_m[row], times_s, last + 1, last),
-        s_at_enter_m=float(s[first, 1]),
+        enter_s=_crossed_s(boxes.aside_m[row], times_s, first - 1, first) if first > 0 else float(times_s[0]),
+        leave_s=leave_s,
+        s_at_enter_m=float(s[first, middle]),
         half_s_at_enter_m=0.5 * item.length_m,
         along_mps=float(item.speed_mps * np.cos(turn)),
         turn_rad=abs(float(wrap_angle(mode.yaw_rad[first] - item.yaw_rad))),
-        ends_along=bool(np.cos(mode.yaw_rad[last] - boxes.path_yaw_rad[row, last, 1]) > ALONG_SHARE),
+        ends_along=bool(np.cos(mode.yaw_rad[last] - boxes.path_yaw_rad[row, last, middle]) > ALONG_SHARE),
         on_approach=mode.on_approach,
         must_yield=mode.must_yield,
     )
 
 
 def _crossed_s(aside_m: Float, times_s: Float, outside: int, inside: int) -> float:
-    """When a box comes into the corridor or leaves it, between a time outside and one inside; `aside_m` is (T, 3)."""
+    """When a box comes into the corridor or leaves it, between a time outside and one inside; `aside_m` is (T, n)."""
     far_m, near_m = float(aside_m[outside].min()), float(aside_m[inside].min())
     share = far_m / (far_m - near_m) if far_m > 0.0 > near_m else 1.0
     return float(times_s[outside] + share * (times_s[inside] - times_s[outside]))

@@ -7,8 +7,8 @@ from planning.config import SpeedConfig
 PATIENT_S, IMPATIENT_S = 5.0, 20.0
 """Waiting time after which the ego begins to accept smaller gaps, and after which it accepts the smallest."""
 
-_ASSERTIVE_MPS2, _ASSERTIVE_MPS3 = 4.2, 7.0
-"""Acceleration and jerk with which an impatient ego starts into a gap."""
+_ASSERTIVE_MPS2, _ASSERTIVE_MPS3, _ASSERTIVE_LATERAL_MPS2 = 4.2, 7.0, 4.0
+"""Acceleration and jerk with which an impatient ego starts into a gap, and its lateral acceleration there."""
 
 _STANDING_MPS = 0.3
 """Largest speed of an ego that stands."""
@@ -23,6 +23,7 @@ def assertive(config: SpeedConfig) -> SpeedConfig:
         update={
             "accel_max_mps2": max(_ASSERTIVE_MPS2, config.accel_max_mps2),
             "jerk_max_mps3": max(_ASSERTIVE_MPS3, config.jerk_max_mps3),
+            "lateral_accel_max_mps2": max(_ASSERTIVE_LATERAL_MPS2, config.lateral_accel_max_mps2),
         }
     )
 
