@@ -15,6 +15,7 @@ from av_core.types import (
     ObjectKind,
     Pose2D,
     PredictedMode,
+    PredictedObject,
     Prediction,
     Stamp,
     TrackedObject,
@@ -95,6 +96,27 @@ def test_a_conflict_begins_and_ends_when_the_vehicle_is_at_the_corridor(y_m: flo
     reach_m = 0.5 * (CAR.width_m + 4.6) + config.corridor_margin_m
     assert conflict.enter_s == pytest.approx((-y_m - reach_m) / speed_mps, abs=0.02)
     assert conflict.leave_s == pytest.approx((-y_m + reach_m) / speed_mps, abs=0.02)
+
+
+@pytest.mark.parametrize("phase_s", np.arange(0.0, 0.25, 0.05).tolist())
+def test_a_close_look_finds_the_place_of_a_conflict_from_any_step(phase_s: float) -> None:
+    """To 0.5 m, for a car that comes at 135 degrees and drives 4 m in a step of the prediction."""
+    route, config, turn = find_route(crossing(), Pose2D(0, 0, 0), Pose2D(170, 0, 0)), BehaviorConfig(), 0.75 * np.pi
+    corridor = corridor_of(route, 40.0, 100.0, CAR.width_m, FRONT_M, 2)
+    times_s = np.arange(0.0, 5.01, PredictionConfig().step_s)
+    driven_m = 16.0 * (times_s + phase_s) - 40.0
+    x_m, y_m = CROSSING_M + driven_m * np.cos(turn), driven_m * np.sin(turn)
+    velocity = (16.0 * float(np.cos(turn)), 16.0 * float(np.sin(turn)))
+    car = TrackedObject(9, ObjectKind.CAR, float(x_m[0]), float(y_m[0]), turn, velocity, 4.6, 1.9, 1.5)
+    mode = PredictedMode(x_m, y_m, np.full_like(x_m, turn))
+    (conflict,) = conflicts_of(corridor, [PredictedObject(car, (mode,))], times_s, config, closely=True)
+    half_m = 0.5 * CAR.width_m + config.corridor_margin_m
+    reach_m = (0.5 * 1.9 + half_m * abs(np.cos(turn))) / np.sin(turn)
+    assert conflict.low_s_m == pytest.approx(CROSSING_M - reach_m, abs=0.5)
+    assert conflict.high_s_m == pytest.approx(CROSSING_M + reach_m, abs=0.5)
+    (roughly,) = conflicts_of(corridor, [PredictedObject(car, (mode,))], times_s, config)
+    assert conflict.enter_s == pytest.approx(roughly.enter_s, abs=0.1)
+    assert conflict.leave_s == pytest.approx(roughly.leave_s, abs=0.1)
 
 
 def smallest_distance_m(impatience: float, yielding_to: frozenset[int] = frozenset(), ego_mps: float = 0.0) -> float:
