@@ -132,7 +132,7 @@ def project_items(
 
 def _middles(count: int) -> Float:
     """The middles of `count` equal parts of a box, as fractions of its size from its middle on."""
-    return (np.arange(count, dtype=np.float64) + 0.5) / count - 0.5
+    return (np.arange(count, dtype=np.float64) - 0.5 * (count - 1)) / count
 
 
 def _margin_m(item: TrackedObject, config: BehaviorConfig) -> float:
