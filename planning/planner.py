@@ -63,7 +63,7 @@ from planning.speed import (
     integrate_motion,
 )
 from planning.traffic.behavior import Constraints, TrafficBehavior
-from planning.traffic.patience import Patience, assertive
+from planning.traffic.patience import Patience, counted_on, driven_with
 from planning.traffic.speeding_up import SpeedingUp
 from planning.unseen_light import observe_junction
 
@@ -168,7 +168,8 @@ class Planner:
         )
         speeding_up = self._speeding_up.update(ego.time_s, [one.item for one in prediction.objects])
         demands = self._signals(route, ego, scene, prediction, reach_m)
-        free = backward_pass(self._ceiling(route, ego, reach_m, demands.caps), self._config.speed)
+        counted = self._counted_on(ego)
+        free = backward_pass(self._ceiling(route, ego, reach_m, demands.caps, counted), self._config.speed)
         on_road = EgoOnRoad(
             ego.s_m,
             at.cross_track_m,
@@ -186,7 +187,7 @@ class Planner:
             self._now, self._last = decision.behaviour, None
             return _back_up(scene, local, back, ego, decision)
         if local.route is not route:
-            free = backward_pass(self._ceiling(local.route, ego, reach_m, demands.caps), self._config.speed)
+            free = backward_pass(self._ceiling(local.route, ego, reach_m, demands.caps, counted), self._config.speed)
         others = self._traffic(local, ego, free, demands.first_stop_m, speeding_up)
         decision = decide(self._now, with_demands(situation, ego, others, demands))
         self._now = decision.behaviour
@@ -230,7 +231,7 @@ class Planner:
         self, local: LocalPath, ego: EgoOnRoute, free: SpeedReference, first_stop_m: float, speeding_up: frozenset[int]
     ) -> Constraints:
         """What others demand of the speed, but for those that the local path takes into account already."""
-        times = forward_times(free, ego.speed_mps, first_stop_m, self._speed_config(ego))
+        times = forward_times(free, ego.speed_mps, first_stop_m, self._counted_on(ego))
         known = local.met | local.let_by | (local.passed & local.clear_of if local.is_passing else frozenset())
         unprotected = frozenset(signal_id for signal_id, _ in self._memory.unprotected)
         return self._behavior.constraints(
@@ -256,14 +257,15 @@ class Planner:
         demands: RouteDemands,
     ) -> Motion:
         """The fastest motion along the local path that meets all demands. No behaviour switches one of them off."""
-        route, config = local_planner.route, self._speed_config(ego)
+        route, config = local_planner.route, self._driven_with(ego)
         limit_mps = float(route.speed_limit_mps[route.row_at(ego.s_m)])
         room_m = ROOM_M if local.is_about_to_pass else room_to_pass_m(limit_mps)
         needs_all = local_planner.is_beside_oncoming(ego.s_m)
         others = with_room_to_pass(
             others, local.passed, ego, room_m, self._config.speed.standstill_gap_m, needs_all=needs_all
         )
-        ceiling = self._ceiling(local.route, ego, reach_m, demands.caps + others.caps + caps_on(local, ego.s_m))
+        caps = demands.caps + others.caps + caps_on(local, ego.s_m)
+        ceiling = self._ceiling(local.route, ego, reach_m, caps, config)
         stops = demands.stops + stops_on(local) + others.stops
         start = (ego.s_m, planned_mps, ego.accel_mps2)
         motion = integrate_motion(ceiling, stops, others.leaders, start, config)
@@ -274,11 +276,15 @@ class Planner:
                 motion = integrate_motion(ceiling, stops, others.leaders, start, config)
         return motion
 
-    def _speed_config(self, ego: EgoOnRoute) -> SpeedConfig:
-        """The limits of the speed profile. On the oncoming lane the ego is as quick as an impatient one, though the
-        path search does not count on it: so it is back in its lane before others come."""
+    def _counted_on(self, ego: EgoOnRoute) -> SpeedConfig:
+        """The limits of the speed profile that the ego expects to drive with."""
+        return counted_on(self._config.speed) if ego.impatience > 0.0 else self._config.speed
+
+    def _driven_with(self, ego: EgoOnRoute) -> SpeedConfig:
+        """The limits of the speed profile. On the oncoming lane the ego is as quick as an impatient one, though it does
+        not count on it: so it is back in its lane before others come."""
         is_quick = ego.impatience > 0.0 or self._now is Behaviour.OVERTAKE
-        return assertive(self._config.speed) if is_quick else self._config.speed
+        return driven_with(self._config.speed) if is_quick else self._config.speed
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
         """Speed and acceleration that the new plan starts from."""
@@ -295,9 +301,10 @@ class Planner:
             np.interp(elapsed, motion.time_s, motion.accel_mps2)
         )
 
-    def _ceiling(self, route: Route, ego: EgoOnRoute, reach_m: float, caps: Sequence[SpeedCap]) -> SpeedCeiling:
+    def _ceiling(
+        self, route: Route, ego: EgoOnRoute, reach_m: float, caps: Sequence[SpeedCap], config: SpeedConfig
+    ) -> SpeedCeiling:
         s = ego.s_m + np.arange(int(reach_m / _GRID_M) + 1, dtype=np.float64) * _GRID_M
-        config = self._speed_config(ego)
         rows = np.clip(np.searchsorted(route.s_m, s), 0, len(route.s_m) - 1)
         limit = route.speed_limit_mps[rows] * config.limit_factor
         curvature = route.curve.interpolate(s, route.curve.curvature_1pm)

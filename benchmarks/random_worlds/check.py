@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from av_core.types import Behaviour, Float, ObjectKind, Plan, PredictedMode, PredictedObject, Prediction, SignalKind
 from benchmarks.random_worlds.world import CAR
 from planning import PlanningConfig, Route
-from planning.traffic.patience import assertive
+from planning.traffic.patience import driven_with
 
 _CONFIG = PlanningConfig().speed
 
@@ -109,7 +109,7 @@ def _beyond_limits(plan: Plan, route: Route) -> Iterator[str]:
     if (speed < 0.0).any():
         yield "drives backwards"
     is_quick = plan.decision is not None and plan.decision.behaviour is Behaviour.OVERTAKE
-    config = assertive(_CONFIG) if is_quick else _CONFIG
+    config = driven_with(_CONFIG) if is_quick else _CONFIG
     if accel.max() > config.accel_max_mps2 + _SLACK_MPS2 or accel.min() < -_MOST_MPS2 - _SLACK_MPS2:
         yield f"accelerates by {accel.min():.1f} to {accel.max():.1f} m/s2"
     rows = route.curve.rows_at(plan.route_s_m + curve.s_m)

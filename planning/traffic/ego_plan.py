@@ -15,8 +15,8 @@ _FEASIBLE_MPS2 = 6.0
 """Deceleration up to which stopping for a conflict is still considered possible."""
 
 _START_S, _SURE_START_S, _STARTED_MPS, _STARTED_MPS2 = 0.4, 0.25, 4.0, 4.0
-"""Delay of a start against immediate acceleration, at most and at least; and the speed, and for an impatient ego the
-acceleration, from which on there is no delay."""
+"""Delay of a start against immediate acceleration, at most and at least; the speed from which on there is no delay; and
+the planned acceleration from which on it is half as long, for an impatient ego."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,12 @@ class EgoPlan:
     def _still_starts(self) -> float:
         """1 for an ego at rest, 0 for one that has started."""
         still = max(1.0 - self.ego.speed_mps / _STARTED_MPS, 0.0)
-        return still * min(max(1.0 - self.ego.accel_mps2 / _STARTED_MPS2, 0.0), 1.0) if self.ego.looks_closely else still
+        return still * (1.0 - 0.5 * self._accelerates) if self.ego.looks_closely else still
+
+    @property
+    def _accelerates(self) -> float:
+        """1 for an ego whose plan accelerates fully, 0 for one without acceleration."""
+        return min(max(self.ego.accel_mps2 / _STARTED_MPS2, 0.0), 1.0)
 
     def reaches_s(self, s_m: float) -> float:
         """When the ego's origin is at an arc length."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from planning.config import SpeedConfig
 
 PATIENT_S, IMPATIENT_S = 5.0, 20.0
 """Waiting time after which the ego begins to accept smaller gaps, and after which it accepts the smallest."""
 
-_ASSERTIVE_MPS2, _ASSERTIVE_MPS3, _ASSERTIVE_LATERAL_MPS2 = 4.2, 7.0, 4.0
-"""Acceleration and jerk with which an impatient ego starts into a gap, and its lateral acceleration there."""
+_COUNTS_ON = {"accel_max_mps2": 4.2, "jerk_max_mps3": 7.0, "lateral_accel_max_mps2": 4.0}
+_DRIVES_WITH = {"accel_max_mps2": 5.0, "jerk_max_mps3": 12.0, "lateral_accel_max_mps2": 4.5}
+"""The limits of the speed profile that an impatient ego counts on when it judges a gap, and those with which it then
+drives. The second are higher: the car follows its plan with a delay, and another path may have a tighter bend."""
 
 _STANDING_MPS = 0.3
 """Largest speed of an ego that stands."""
@@ -17,15 +21,18 @@ _STARTS_S = 7.0
 """A wait is over when the ego has neither stood nor given way for this time, which suffices to get through a gap."""
 
 
-def assertive(config: SpeedConfig) -> SpeedConfig:
-    """The limits of the speed profile of an impatient ego. The path search assumes them, too."""
-    return config.model_copy(
-        update={
-            "accel_max_mps2": max(_ASSERTIVE_MPS2, config.accel_max_mps2),
-            "jerk_max_mps3": max(_ASSERTIVE_MPS3, config.jerk_max_mps3),
-            "lateral_accel_max_mps2": max(_ASSERTIVE_LATERAL_MPS2, config.lateral_accel_max_mps2),
-        }
-    )
+def counted_on(config: SpeedConfig) -> SpeedConfig:
+    """The limits of the speed profile with which an impatient ego judges gaps. The path search assumes them, too."""
+    return _at_least(config, _COUNTS_ON)
+
+
+def driven_with(config: SpeedConfig) -> SpeedConfig:
+    """The limits of the speed profile with which an impatient ego drives."""
+    return _at_least(config, _DRIVES_WITH)
+
+
+def _at_least(config: SpeedConfig, limits: Mapping[str, float]) -> SpeedConfig:
+    return config.model_copy(update={name: max(limit, getattr(config, name)) for name, limit in limits.items()})
 
 
 class Patience:
