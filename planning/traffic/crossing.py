@@ -20,7 +20,7 @@ _WALKER_BEFORE_S = 1.5
 _WALKER_AFTER_S = 1.0
 """Time gap between a pedestrian's leaving a conflict area and the ego's arrival there."""
 
-_BEFORE_SHARE, _AFTER_SHARE = 0.6, 0.85
+_BEFORE_SHARE, _AFTER_SHARE = 0.43, 0.85
 """Fractions by which full impatience reduces the time gaps before and after a crossing vehicle; the hysteresis
 vanishes, too."""
 
