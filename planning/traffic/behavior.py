@@ -28,7 +28,7 @@ from planning.signals import EgoOnRoute, SpeedCap
 from planning.speed import Leader, SpeedReference, StopTarget
 from planning.traffic.conflicts import ALONG_SHARE, Conflict, conflicts_of, crossing_cause, leader_cause, project_items
 from planning.traffic.corridor import Corridor, corridor_of
-from planning.traffic.crossing import is_in_the_way, must_wait
+from planning.traffic.crossing import is_in_the_way, may_hide_another, must_wait
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.merging import Order, comes_the_same_way, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
@@ -122,7 +122,8 @@ class TrafficBehavior:
                 continue
             if conflict.item.track_id in speeding_up:
                 conflict = comes_sooner(conflict)
-            if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result):
+            hides = may_hide_another(conflict, conflicts, plan)
+            if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result, hides):
                 yielding.add(conflict.item.track_id)
         return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
 
@@ -187,8 +188,11 @@ class TrafficBehavior:
         item = one.item
         return bool(one.modes) and offset_m < item.speed_mps * horizon_s + item.length_m + self._width_m
 
-    def _resolve_conflict(self, conflict: Conflict, plan: EgoPlan, result: Constraints) -> bool:
-        """Add the constraint from `conflict` to `result`; True when the ego gives way."""
+    def _resolve_conflict(self, conflict: Conflict, plan: EgoPlan, result: Constraints, hides: bool) -> bool:
+        """Add the constraint from `conflict` to `result`; True when the ego gives way.
+
+        The vehicle `hides` whether another follows it.
+        """
         config = self._config
         is_walker = conflict.item.kind is ObjectKind.PEDESTRIAN
         if not is_walker and (not conflict.crosses or comes_the_same_way(conflict, plan)):
@@ -197,7 +201,7 @@ class TrafficBehavior:
                 return False
             if order is not Order.WAITS:
                 return result.add(let_in(conflict, plan, config))
-        elif not must_wait(conflict, plan, config):
+        elif not (hides or must_wait(conflict, plan, config)):
             return False
         if is_walker:
             stop_s_m = before_crossing_m(conflict, plan, config)

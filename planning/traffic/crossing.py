@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
+from av_core.frames import wrap_angle
 from av_core.types import ObjectKind
 from planning.config import BehaviorConfig
 from planning.signals import EgoOnRoute
-from planning.traffic.conflicts import INSIDE_M, Conflict
+from planning.traffic.conflicts import INSIDE_M, OTHER_ROAD_RAD, Conflict
 from planning.traffic.ego_plan import EgoPlan
 
 _VULNERABLE = (ObjectKind.PEDESTRIAN, ObjectKind.BICYCLE)
@@ -58,6 +61,26 @@ def must_wait(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig) -> bool
     if not np.isfinite(arrives_s):
         return False
     return leaves_s + before_s >= conflict.enter_s and arrives_s <= conflict.leave_s + after_s
+
+
+def may_hide_another(conflict: Conflict, conflicts: Sequence[Conflict], plan: EgoPlan) -> bool:
+    """Whether an impatient ego waits until a fast vehicle has crossed before it, because it sees none behind that one.
+
+    In a stream, the next vehicle is often hidden behind this one. The ego that starts meanwhile may have to give up its
+    start, and then stands where it needs a longer gap.
+    """
+    if not (plan.ego.looks_closely and plan.ego.stands and conflict.crosses):
+        return False
+    if plan.reaches_s(conflict.high_s_m + plan.ego.rear_m) + plan.late_start_s < conflict.enter_s:
+        return False
+    if conflict.item.kind in _VULNERABLE or conflict.item.speed_mps < _NEGOTIATING_MPS:
+        return False
+    return not any(
+        other.item.track_id != conflict.item.track_id
+        and other.enter_s > conflict.leave_s
+        and abs(float(wrap_angle(other.item.yaw_rad - conflict.item.yaw_rad))) < OTHER_ROAD_RAD
+        for other in conflicts
+    )
 
 
 def is_in_the_way(conflict: Conflict, plan: EgoPlan) -> bool:
