@@ -64,8 +64,9 @@ def decision(
     speeding_up: frozenset[int] = frozenset(),
     s_m: float = WAITS_M - FRONT_M,
     ways: Callable[[Prediction], tuple[PredictedMode, ...]] = lambda prediction: prediction.objects[0].modes,
+    next_one: tuple[TrackedObject, ...] = (),
 ) -> Constraints:
-    """What an ego, with its front at WAITS_M, decides about one vehicle, which may take the `ways`."""
+    """What an ego, with its front at WAITS_M, decides about one vehicle, which may take the `ways`, and the next."""
     graph = crossing()
     route = find_route(graph, Pose2D(0, 0, 0), Pose2D(170, 0, 0))
     ego = EgoOnRoute(s_m, ego_mps, FRONT_M, REAR_M, 0.0, impatience)
@@ -76,10 +77,11 @@ def decision(
     )
     reference = backward_pass(free, SpeedConfig())
     times_s = forward_times(reference, ego_mps, 170.0, SpeedConfig())
-    scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other,), {})
+    scene = scene_of(ego_state(VehicleState(s_m, 0.0, 0.0, ego_mps), Stamp(0, 0.0)), (other, *next_one), {})
     behavior = TrafficBehavior(CAR.width_m, BehaviorConfig())
     prediction = Predictor(graph).predict(scene)
-    prediction = replace(prediction, objects=(replace(prediction.objects[0], modes=ways(prediction)),))
+    first, *others = prediction.objects
+    prediction = replace(prediction, objects=(replace(first, modes=ways(prediction)), *others))
     return behavior.constraints(route, ego, prediction, reference, times_s, yielding_to, speeding_up=speeding_up)
 
 
@@ -167,6 +169,15 @@ def test_a_slow_vehicle_that_can_stop_waits_for_an_impatient_ego(y_m: float, spe
 def test_a_slow_vehicle_that_sets_off_is_let_pass_also_by_an_ego_that_has_started() -> None:
     assert not decision(northward(-9.0, 3.0), 1.0, ego_mps=1.0).yielding_to
     assert decision(northward(-9.0, 3.0), 1.0, ego_mps=1.0, speeding_up=frozenset({9})).yielding_to == {9}
+
+
+def test_an_impatient_ego_waits_behind_a_fast_car_until_it_sees_whether_another_follows() -> None:
+    """A car of the stream on obstacles 71 was hidden behind the one before, and the ego had to give up its start."""
+    crosses, follows = northward(-4.0, 16.0), replace(northward(-76.0, 16.0), track_id=10)
+    assert decision(crosses, 1.0).yielding_to == {9}
+    assert not decision(crosses, 1.0, next_one=(follows,)).yielding_to
+    assert not decision(northward(6.0, 16.0), 1.0).yielding_to
+    assert not decision(crosses, 0.0, ego_mps=3.0).yielding_to
 
 
 def test_who_gets_faster_by_more_than_the_scatter_of_a_track_gains_speed() -> None:
