@@ -190,9 +190,8 @@ class Planner:
             free = backward_pass(self._ceiling(local.route, ego, reach_m, demands.caps, counted), self._config.speed)
         others = self._traffic(local, ego, free, demands.first_stop_m, speeding_up)
         decision = decide(self._now, with_demands(situation, ego, others, demands))
-        self._now = decision.behaviour
         motion = self._motion(self._on.local, local, ego, planned_mps, reach_m, others, demands)
-        self._last = ego.time_s, motion
+        self._now, self._last = decision.behaviour, (ego.time_s, motion)
         self._yielding = others.yielding_to
         self._waits = bool(others.yielding_to) or local.waits_to_pass
         return self._drive(scene, local, motion, ego, decision)
@@ -281,10 +280,8 @@ class Planner:
         return counted_on(self._config.speed) if ego.impatience > 0.0 else self._config.speed
 
     def _driven_with(self, ego: EgoOnRoute) -> SpeedConfig:
-        """The limits of the speed profile. On the oncoming lane the ego is as quick as an impatient one, though it does
-        not count on it: so it is back in its lane before others come."""
-        is_quick = ego.impatience > 0.0 or self._now is Behaviour.OVERTAKE
-        return driven_with(self._config.speed) if is_quick else self._config.speed
+        """The limits of the speed profile of the plan."""
+        return driven_with(self._config.speed) if ego.impatience > 0.0 else self._config.speed
 
     def _start(self, ego: EgoState, time_s: float) -> tuple[float, float]:
         """Speed and acceleration that the new plan starts from."""

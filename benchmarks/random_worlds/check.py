@@ -18,10 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from av_core.types import Behaviour, Float, ObjectKind, Plan, PredictedMode, PredictedObject, Prediction, SignalKind
+from av_core.types import Float, ObjectKind, Plan, PredictedMode, PredictedObject, Prediction, SignalKind
 from benchmarks.random_worlds.world import CAR
 from planning import PlanningConfig, Route
-from planning.traffic.patience import driven_with
 
 _CONFIG = PlanningConfig().speed
 
@@ -108,9 +107,7 @@ def _beyond_limits(plan: Plan, route: Route) -> Iterator[str]:
     speed, accel = path.speed_mps, path.accel_mps2
     if (speed < 0.0).any():
         yield "drives backwards"
-    is_quick = plan.decision is not None and plan.decision.behaviour is Behaviour.OVERTAKE
-    config = driven_with(_CONFIG) if is_quick else _CONFIG
-    if accel.max() > config.accel_max_mps2 + _SLACK_MPS2 or accel.min() < -_MOST_MPS2 - _SLACK_MPS2:
+    if accel.max() > _CONFIG.accel_max_mps2 + _SLACK_MPS2 or accel.min() < -_MOST_MPS2 - _SLACK_MPS2:
         yield f"accelerates by {accel.min():.1f} to {accel.max():.1f} m/s2"
     rows = route.curve.rows_at(plan.route_s_m + curve.s_m)
     limit = np.maximum(np.maximum.accumulate(route.speed_limit_mps[rows]), speed[0])
@@ -124,7 +121,7 @@ def _beyond_limits(plan: Plan, route: Route) -> Iterator[str]:
     brakes = (accel < -0.7 * _CONFIG.decel_comfort_mps2) | (path.time_s < _SOON_S)
     came_too_fast = np.minimum.accumulate(brakes)
     is_seen = curve.s_m < _look_ahead_m(float(speed[0]))
-    too_much = (lateral > _LATERAL_SHARE * config.lateral_accel_max_mps2) & is_seen & ~came_too_fast
+    too_much = (lateral > _LATERAL_SHARE * _CONFIG.lateral_accel_max_mps2) & is_seen & ~came_too_fast
     if too_much.any():
         yield f"lateral acceleration of {lateral[too_much].max():.1f} m/s2"
     on_route = plan.route_s_m + curve.s_m[1:] < route.length_m - 1.0  # a plan too fast to stop there ends there

@@ -429,7 +429,14 @@ def stream(t: float, gap_m: float, speed_mps: float) -> tuple[TrackedObject, ...
 
 @pytest.mark.parametrize(
     ("gap_m", "speed_mps", "is_enough"),
-    [(31.0, 9.0, False), (34.0, 9.0, True), (38.0, 11.0, True), (40.0, 14.0, False), (45.0, 14.0, True)],
+    [
+        (31.0, 9.0, False),
+        (34.0, 9.0, True),
+        (38.0, 11.0, True),
+        (40.0, 14.0, False),
+        (45.0, 14.0, True),
+        (58.0, 14.0, True),
+    ],
 )
 def test_left_turn_through_a_stream_that_does_not_end(gap_m: float, speed_mps: float, is_enough: bool) -> None:
     """An ego that has lost its patience takes a gap in which it is across in time, and no other."""

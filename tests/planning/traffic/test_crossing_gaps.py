@@ -136,7 +136,8 @@ def test_who_waits_wants_a_larger_gap_and_who_has_lost_patience_a_smaller_one() 
     patient_m, waiting_m, impatient_m = (
         smallest_distance_m(0.0), smallest_distance_m(0.0, waiting), smallest_distance_m(1.0, waiting),
     )  # fmt: skip
-    assert impatient_m + 3.0 < patient_m < waiting_m
+    assert patient_m - impatient_m == pytest.approx((0.7 - 0.4) * 11.0, abs=0.2), "the times before a crossing vehicle"
+    assert patient_m + 4.0 < waiting_m
 
 
 def test_a_start_into_a_gap_is_not_given_up_for_a_little() -> None:
