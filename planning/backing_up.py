@@ -1,7 +1,8 @@
 """Backs the ego up when it is stuck: it drives a few metres back along the path on which it came.
 
 The ego is stuck when it waits too close behind an obstacle that it wants to pass, or beside it in the oncoming lane. An
-oncoming driver who has stopped in front of the ego cannot go on either.
+oncoming driver who has stopped in front of the ego cannot go on either. It is also stuck when it has waited long, too
+close before a stream that it wants to cross.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from av_core.curve import ahead_and_left
 from av_core.trajectory import Trajectory
 from av_core.types import EgoState, Float, Prediction, Stamp, TrackedObject
 from planning.local.occupancy import Body
+from planning.traffic.run_up import RUN_UP_M
 
 _STUCK_S, _AGAIN_S = 4.0, 6.0
 """The ego backs up after it has been stuck for the first time, and not again within the second. It also gives up
@@ -52,7 +54,7 @@ class Where:
     """The ego's pose against its route (cross-track error, turn to the left), and the gap to the obstacle that it wants
     to pass.
 
-    It `is_in_their_way` where it reaches into the oncoming lane.
+    It `is_in_their_way` where it reaches into the oncoming lane. `run_up_m` is its room before a fast stream.
     """
 
     cross_track_m: float
@@ -60,10 +62,15 @@ class Where:
     room_m: float
     is_in_their_way: bool
     wants_to_pass: bool
+    run_up_m: float = np.inf
 
     @property
     def is_stuck(self) -> bool:
-        return self.wants_to_pass and (self.room_m < _NEAR_M or self.is_in_their_way)
+        return self.lacks_run_up or (self.wants_to_pass and (self.room_m < _NEAR_M or self.is_in_their_way))
+
+    @property
+    def lacks_run_up(self) -> bool:
+        return self.run_up_m < RUN_UP_M - _SHORTEST_M
 
 
 class BackingUp:
@@ -143,8 +150,10 @@ class BackingUp:
         return float(ahead_m) > -_DONE_M
 
     def _wanted_m(self, where: Where) -> float:
-        """The way back to a pose in the lane with room ahead."""
+        """The way back to a pose in the lane with room ahead, or to a run-up."""
         way_m = _along(self._poses)
+        if where.lacks_run_up:
+            return min(RUN_UP_M - where.run_up_m, float(way_m[-1]), _LONGEST_M)
         beside = np.array(self._beside[::-1])
         in_lane = np.flatnonzero(beside < 1.0)
         back_m = float(way_m[in_lane[0] if len(in_lane) else int(np.argmin(beside))])

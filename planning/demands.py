@@ -109,6 +109,13 @@ def cause_of_pass(local: LocalPath) -> Constraint:
     return Constraint(ConstraintKind.OBSTACLE, _first(local.passed))
 
 
+def cause_of_backing_up(local: LocalPath, yielding_to: frozenset[int]) -> Constraint:
+    """The constraint of an ego that backs up: what it wants to pass, or else those to whom it gives way."""
+    if local.passed or not yielding_to:
+        return cause_of_pass(local)
+    return Constraint(ConstraintKind.CROSSING_TRAFFIC, _first(yielding_to))
+
+
 def _first(ids: frozenset[int]) -> str:
     return str(min(ids)) if ids else ""
 

@@ -39,7 +39,7 @@ from av_core.types import (
 from planning.backing_up import BackingUp, Where
 from planning.behaviour import decide
 from planning.config import PlanningConfig, SpeedConfig
-from planning.demands import RouteDemands, caps_on, cause_of_pass, stops_on, with_demands, with_room_to_pass
+from planning.demands import RouteDemands, caps_on, cause_of_backing_up, stops_on, with_demands, with_room_to_pass
 from planning.indicators import Indication, indications, indicator_at
 from planning.junctions.entry import junctions_of
 from planning.local.blockers import FrontView
@@ -119,6 +119,7 @@ class Planner:
         self._patience = Patience()
         self._speeding_up = SpeedingUp()
         self._waits = False
+        self._run_up_m = math.inf
 
     @property
     def _front_m(self) -> float:
@@ -148,6 +149,7 @@ class Planner:
         self._patience = Patience()
         self._speeding_up = SpeedingUp()
         self._waits = False
+        self._run_up_m = math.inf
         rear_m = 0.5 * self._vehicle.length_m - self._vehicle.rear_axle_to_centre_m
         view = FrontView.of(self._cameras[0]) if self._cameras else None
         body = Body(self._front_m, rear_m, self._vehicle.width_m, _turn_radius_m(self._vehicle))
@@ -180,12 +182,12 @@ class Planner:
         )
         top_speed = free.s_m, free.speed_mps
         local = self._on.local.plan(prediction, scene.lights, on_road, top_speed, demands.first_stop_m, self._now)
-        back = self._on.backing_up.update(scene.ego, scene.stamp, _where(local, at), prediction)
+        back = self._on.backing_up.update(scene.ego, scene.stamp, _where(local, at, self._run_up_m), prediction)
         situation = replace(local.situation, backs_up=back is not None)
         decision = decide(self._now, situation)
         if back is not None and decision.behaviour is Behaviour.BACK_UP:
             self._now, self._last = decision.behaviour, None
-            return _back_up(scene, local, back, ego, decision)
+            return _back_up(scene, local, back, ego, decision, self._yielding)
         if local.route is not route:
             free = backward_pass(self._ceiling(local.route, ego, reach_m, demands.caps, counted), self._config.speed)
         others = self._traffic(local, ego, free, demands.first_stop_m, speeding_up)
@@ -194,6 +196,7 @@ class Planner:
         self._now, self._last = decision.behaviour, (ego.time_s, motion)
         self._yielding = others.yielding_to
         self._waits = bool(others.yielding_to) or local.waits_to_pass
+        self._run_up_m = others.run_up_m
         return self._drive(scene, local, motion, ego, decision)
 
     def _ego_on_route(self, scene: Scene, at: RouteProgress, planned_mps2: float) -> EgoOnRoute:
@@ -331,11 +334,13 @@ class Planner:
         )
 
 
-def _back_up(scene: Scene, local: LocalPath, back: Trajectory, ego: EgoOnRoute, decision: Decision) -> Plan:
+def _back_up(
+    scene: Scene, local: LocalPath, back: Trajectory, ego: EgoOnRoute, decision: Decision, yielding_to: frozenset[int]
+) -> Plan:
     return Plan(
         stamp=scene.stamp,
         trajectory=back,
-        constraint=cause_of_pass(local),
+        constraint=cause_of_backing_up(local, yielding_to),
         route_s_m=ego.s_m,
         manoeuvre=Manoeuvre.BACK_UP,
         reverses=True,
@@ -348,11 +353,11 @@ def _turn_radius_m(vehicle: VehicleParameters) -> float:
     return max(_TURN_RADIUS_M, vehicle.wheelbase_m / math.tan(_STEER_SHARE * vehicle.steer_max_rad))
 
 
-def _where(local: LocalPath, at: RouteProgress) -> Where:
+def _where(local: LocalPath, at: RouteProgress, run_up_m: float) -> Where:
     """Where the ego stands, for the decision to back up."""
     is_out = local.faces_oncoming and (abs(at.cross_track_m) > _OUT_M or abs(at.heading_error_rad) > _TURNED_RAD)
     wants_to_pass = bool(local.passed) and not local.pulls_out
-    return Where(at.cross_track_m, at.heading_error_rad, local.room_m, is_out, wants_to_pass)
+    return Where(at.cross_track_m, at.heading_error_rad, local.room_m, is_out, wants_to_pass, run_up_m)
 
 
 def _without(prediction: Prediction, ids: frozenset[int]) -> Prediction:

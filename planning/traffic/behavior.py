@@ -32,6 +32,7 @@ from planning.traffic.crossing import is_in_the_way, may_hide_another, must_wait
 from planning.traffic.ego_plan import EgoPlan
 from planning.traffic.merging import Order, comes_the_same_way, let_in, order_of_joining
 from planning.traffic.right_of_way import has_priority
+from planning.traffic.run_up import room_m
 from planning.traffic.speeding_up import comes_sooner
 from planning.traffic.waiting_place import before_crossing_m, waiting_place_m
 
@@ -53,12 +54,14 @@ class Constraints:
     """What road users require of the ego: leaders to follow, stops and speed caps.
 
     `yielding_to` holds the track ids that the ego gives way to; the next decision takes it in, for hysteresis.
+    `run_up_m` is the room before a fast stream for which it waits (`run_up.room_m`).
     """
 
     leaders: list[Leader] = field(default_factory=list)
     stops: list[StopTarget] = field(default_factory=list)
     caps: list[SpeedCap] = field(default_factory=list)
     yielding_to: frozenset[int] = frozenset()
+    run_up_m: float = np.inf
 
     def add(self, one: Leader | SpeedCap | None) -> bool:
         """Add a leader or a speed cap; False if there is none."""
@@ -116,7 +119,7 @@ class TrafficBehavior:
         entering += [one for one in near if one.item.track_id in going]
         conflicts = conflicts_of(corridor, entering, times_s, self._config, ego.looks_closely)
         crossed = {one.item.track_id for one in conflicts if is_in_the_way(one, plan)}
-        yielding: set[int] = set()
+        waits_for: list[Conflict] = []
         for conflict in conflicts:
             if conflict.item.track_id in crossed and conflict.low_s_m > ego.front_s_m:
                 continue
@@ -124,8 +127,10 @@ class TrafficBehavior:
                 conflict = comes_sooner(conflict)
             hides = may_hide_another(conflict, conflicts, plan)
             if not has_priority(conflict, plan, unprotected) and self._resolve_conflict(conflict, plan, result, hides):
-                yielding.add(conflict.item.track_id)
-        return Constraints(result.leaders, result.stops, result.caps, frozenset(yielding))
+                waits_for.append(conflict)
+        yielding = frozenset(one.item.track_id for one in waits_for)
+        run_up_m = room_m(waits_for, ego, self._junctions)
+        return Constraints(result.leaders, result.stops, result.caps, yielding, run_up_m)
 
     def _drives_out(
         self, corridor: Corridor, ego: EgoOnRoute, near: Sequence[PredictedObject], times_s: Float

@@ -12,6 +12,7 @@ from planning.reference_path import Route
 from planning.signals import EgoOnRoute, stop_position_m
 from planning.traffic.conflicts import AGAINST_RAD, Conflict
 from planning.traffic.ego_plan import EgoPlan
+from planning.traffic.run_up import RUN_UP_M, wants_run_up
 
 _LINE_BEFORE_CONFLICT_M = 25.0
 """The ego waits at a stop line or junction entry if that is at most this far before the conflict."""
@@ -43,11 +44,12 @@ def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junct
       them.
     * In a junction with a light, with its tail off the line, where there is room.
 
-    An ego that stands does not move up by a little.
+    An ego that stands does not move up by a little, and one without patience keeps its run-up.
     """
     place_m = _place_m(conflict, plan, junctions, config)
     waits = plan.ego.stands and conflict.item.track_id in plan.yielding_to
-    return plan.ego.s_m if waits and 0.0 < place_m - plan.ego.s_m < _STEP_UP_M else place_m
+    least_m = RUN_UP_M if wants_run_up(conflict, plan.ego, junctions) else _STEP_UP_M
+    return plan.ego.s_m if waits and 0.0 < place_m - plan.ego.s_m < least_m else place_m
 
 
 def _place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:

@@ -13,7 +13,7 @@ from planning.local.occupancy import Body
 from tests.control.vehicle_model import VehicleState
 from tests.planning.closed_loop import CAR, DT_S, Log, ScenePlanner, drive, ego_state, follow_mps2
 from tests.planning.local.test_passing import clearance_m, manoeuvres, outline, two_way_road
-from tests.planning.test_traffic import vehicle
+from tests.planning.test_traffic import clearance, on_long_road, vehicle
 
 SPEED_MPS, SEEN_M, LENGTH_M, WIDTH_M = 11.0, 50.0, 4.5, 1.9
 OBSTACLE = replace(vehicle(1, 45.0, 0.0, 0.0, 0.0), length_m=18.0)
@@ -120,3 +120,20 @@ def test_the_way_back_keeps_clear_of_who_stands_beside_it(beside_m: float, backs
         where = stuck if time_s > 5.0 else replace(stuck, wants_to_pass=False)
         backed_up |= backing_up.update(ego, ego.stamp, where, Prediction(ego.stamp, np.arange(3.0), (car,))) is not None
     assert backed_up is backs_up
+
+
+def cross_stream(time_s: float, gap_m: float, speed_mps: float) -> tuple[TrackedObject, ...]:
+    """Cars that cross a straight road from left to right, one after the other, for ever."""
+    first = int(speed_mps * time_s // gap_m)
+    return tuple(
+        vehicle(i, 60.0, gap_m * i - speed_mps * time_s, -0.5 * np.pi, speed_mps) for i in range(first - 2, first + 4)
+    )
+
+
+@pytest.mark.parametrize(("gap_m", "speed_mps"), [(22.0, 9.0), (34.0, 16.0)])
+def test_an_ego_without_patience_takes_a_run_up_before_a_stream(gap_m: float, speed_mps: float) -> None:
+    """From 2 m before the stream it needs 26 m and 36 m: it would wait for ever."""
+    log = drive(on_long_road(), 45.0, 10.0, objects=lambda time_s: cross_stream(time_s, gap_m, speed_mps))
+    assert Manoeuvre.BACK_UP in manoeuvres(log)
+    assert log.column(1)[-1] > 70.0
+    assert clearance(log, [list(cross_stream(time_s, gap_m, speed_mps)) for time_s in log.column(0)]) > 1.5
