@@ -130,7 +130,8 @@ class OffsetProfile:
     def hold_lane(self, start: EgoOnRoad, rows: slice, side: Side) -> None:
         """Keep the offset of a new way for as long as its lane lies beside the route; then it leads back.
 
-        So the ego does not slow down for a return that it will not make.
+        So the ego does not slow down for a return that it will not make, nor for a kink where the way is held: it is
+        held from its last crest, and leads back along half a cosine.
         """
         s = self._route.s_m
         beside = self._layout.left if side is Side.LEFT else self._layout.right
@@ -141,10 +142,11 @@ class OffsetProfile:
         without = np.flatnonzero(beside.kind[out[0] :] != Beside.SAME)
         back_m = max(_BACK_M, _BACK_S * start.speed_mps)
         end_m = float(s[out[0] + without[0]] if len(without) else s[-1]) - back_m - _BACK_M
-        last = out[-1]
+        rising = np.flatnonzero(np.diff(aside_m) >= 0.0) + 1 + rows.start
+        last = np.intersect1d(out, rising, assume_unique=True).max(initial=out[0])
         if s[last] < end_m:
-            offset_m = float(self.offset_m[last])
-            self.offset_m[last:] = np.interp(s[last:], [end_m, end_m + back_m], [offset_m, 0.0])
+            share = np.clip((s[last:] - end_m) / back_m, 0.0, 1.0)
+            self.offset_m[last:] = self.offset_m[last] * (0.5 + 0.5 * np.cos(np.pi * share))
 
     def is_clear_of(self, way: OnRoad) -> bool:
         """Whether the path leads past a road user that stays where it is now."""

@@ -45,6 +45,16 @@ def test_a_lane_is_held_while_it_lies_beside_the_route() -> None:
     assert abs(float(profile.at(485.0))) < 0.1
 
 
+def test_the_ego_need_not_brake_for_a_lane_that_it_holds() -> None:
+    """A kink in the path counts as a bend, for which the ego once braked from 24 to 15 m/s in the lane beside."""
+    profile, rows = profile_and_rows()
+    profile.take_over(aside_within(60.0), START, rows)
+    profile.hold_lane(START, rows, Side.LEFT)
+    s = np.arange(START.s_m, 485.0, 0.5)
+    bend_1pm = np.gradient(np.gradient(profile.at(s), s), s)
+    assert np.abs(bend_1pm).max() * START.speed_mps**2 < 3.0
+
+
 def test_a_sharp_way_changes_nothing() -> None:
     """Also not beyond the rows that the search looks at, where a lane may be held."""
     profile, rows = profile_and_rows()
