@@ -38,10 +38,15 @@ _UNSEEN_S, _CALM_S, _LONGEST_S = 2.0, 4.0, 30.0
 """The ego forgets the vehicle when it was not seen for the first time, stood or was neither fast nor near for the
 second, or is still behind the ego after the third."""
 
-_SAME_M, _SAME_SHARE = 8.0, 0.03
-"""A new track within this distance of the expected position of a lost track is the same vehicle. Across the road the
-limit is half a lane and this share of the vehicle's distance, since a radar's lateral error grows with the distance.
+_SAME_M, _SAME_MPS, _SAME_SHARE = 8.0, 15.0, 0.03
+"""A new track within this distance of the expected position of a lost track is the same vehicle; the distance grows at
+this speed while the vehicle is not seen, since it may brake hard, or set off again. Across the road the limit is half a
+lane and this share of the vehicle's distance, since a radar's lateral error grows with the distance.
 """
+
+_OTHER_M = 4.0
+"""Distance along the road from which on two tracks seen at the same time are two vehicles; across it, half a lane. A
+new track of the same vehicle may appear before the old one ends."""
 
 _BEHIND_M = 130.0
 """Distance behind the ego up to which vehicles are considered: farther than the radars see."""
@@ -61,12 +66,13 @@ class Follower:
 @dataclass(frozen=True, slots=True)
 class _Hurried:
     """A vehicle that has been fast since `since_s`; it was last seen at `seen_s`, and last fast or near at
-    `pressed_s`."""
+    `pressed_s`. The tracks `seen_with` were seen elsewhere at the same time, so they are other vehicles."""
 
     last: Follower
     since_s: float
     seen_s: float
     pressed_s: float
+    seen_with: frozenset[int]
     is_sure: bool = False
 
 
@@ -107,19 +113,19 @@ def update_hurry(
     for number, before in memory.known.items():
         others = [one for one in seen if one.track_id not in memory.known]
         now = by_id.get(number) or _found_again(before, others, ego_mps, time_s)
-        after = _followed(before, now, ego_mps, limit_mps, time_s)
+        after = _followed(before, now, seen, ego_mps, limit_mps, time_s)
         if after is not None:
             known[after.last.track_id] = after
     for one in seen:
         if one.track_id not in known and abs(one.aside_m) < _IN_LANE_M and _comes_fast(one, ego_mps, limit_mps):
-            known[one.track_id] = _Hurried(one, time_s, time_s, time_s)
+            known[one.track_id] = _Hurried(one, time_s, time_s, time_s, _others(one, seen))
     return HurryMemory(known)
 
 
 def _followed(
-    before: _Hurried, now: Follower | None, ego_mps: float, limit_mps: float, time_s: float
+    before: _Hurried, now: Follower | None, seen: Sequence[Follower], ego_mps: float, limit_mps: float, time_s: float
 ) -> _Hurried | None:
-    """What is known of a vehicle that was in a hurry; None if it is not any more."""
+    """What is known of a vehicle that was in a hurry; None if it is not any more. `seen` are all that are seen now."""
     if now is None:
         return before if time_s - before.seen_s < _UNSEEN_S and before.is_sure else None
     is_fast = _comes_fast(now, ego_mps, limit_mps)
@@ -132,10 +138,20 @@ def _followed(
         last=now,
         seen_s=time_s,
         pressed_s=time_s if presses else before.pressed_s,
+        seen_with=_others(now, seen),
         is_sure=before.is_sure or time_s - before.since_s >= _SURE_S,
     )
     is_over = now.ahead_m > _PASSED_M or time_s - after.pressed_s > _CALM_S or time_s - after.since_s > _LONGEST_S
     return None if is_over else after
+
+
+def _others(one: Follower, seen: Sequence[Follower]) -> frozenset[int]:
+    """The track ids of those that are not at the place of one vehicle."""
+    return frozenset(
+        other.track_id
+        for other in seen
+        if abs(other.ahead_m - one.ahead_m) > _OTHER_M or abs(other.aside_m - one.aside_m) > _IN_LANE_M
+    )
 
 
 def _comes_fast(one: Follower, ego_mps: float, limit_mps: float) -> bool:
@@ -147,11 +163,15 @@ def _comes_fast(one: Follower, ego_mps: float, limit_mps: float) -> bool:
 
 def _found_again(lost: _Hurried, others: Sequence[Follower], ego_mps: float, time_s: float) -> Follower | None:
     """The vehicle under another id, near where it should be now."""
-    should_m = lost.last.ahead_m + (lost.last.speed_mps - ego_mps) * (time_s - lost.seen_s)
+    unseen_s = time_s - lost.seen_s
+    should_m = lost.last.ahead_m + (lost.last.speed_mps - ego_mps) * unseen_s
+    near_m = _SAME_M + _SAME_MPS * unseen_s
     aside_m = _IN_LANE_M + _SAME_SHARE * abs(should_m)
     near = [
         one
         for one in others
-        if abs(one.ahead_m - should_m) < _SAME_M and abs(one.aside_m - lost.last.aside_m) < aside_m
+        if one.track_id not in lost.seen_with
+        and abs(one.ahead_m - should_m) < near_m
+        and abs(one.aside_m - lost.last.aside_m) < aside_m
     ]
     return min(near, key=lambda one: abs(one.ahead_m - should_m), default=None)

@@ -99,6 +99,37 @@ def test_a_new_track_at_the_same_place_is_the_same_vehicle() -> None:
     assert all(is_in_hurry for time_s, is_in_hurry in watch(comes, 10.0) if time_s > 1.0)
 
 
+def in_hurry_after(lost: Follower, *then: Follower) -> list[int]:
+    """The track ids of those in a hurry, 0.5 s after the track `lost` was seen last.
+
+    `then` are seen throughout, but for a new track 8, which appears at last.
+    """
+    memory = HurryMemory()
+    for step in range(20):
+        time_s = step * STEP_S
+        is_lost = time_s > 0.46
+        seen = [one for one in then if step == 19 or one.track_id != 8]
+        memory = update_hurry(memory, seen if is_lost else [*seen, lost], 23.0, 27.8, time_s)
+    return [one.track_id for one in memory.in_hurry]
+
+
+def test_a_car_that_was_seen_with_it_is_another_vehicle() -> None:
+    """The radars lost an ambulance 43 m behind the ego, and a car was 5 m from it, in the lane beside."""
+    ambulance, car = Follower(7, -43.0, -1.5, 36.0), Follower(9, -38.0, 1.0, 18.0)
+    assert in_hurry_after(ambulance, car) == [7], "it is expected where it should be now"
+
+
+def test_a_track_that_begins_before_the_last_one_ends_is_the_same_vehicle() -> None:
+    ambulance, again = Follower(7, -43.0, -1.5, 36.0), Follower(9, -41.5, -2.2, 35.0)
+    assert in_hurry_after(ambulance, again) == [9]
+
+
+def test_it_is_found_again_although_it_sets_off() -> None:
+    """It waited behind the ego, and gained 16 m/s when the ego was out of its way, while the radars did not see it."""
+    ambulance, again = Follower(7, -43.0, -1.5, 36.0), Follower(8, -24.0, -3.0, 47.0)
+    assert in_hurry_after(ambulance, again) == [8]
+
+
 def test_one_that_is_seen_no_more_is_forgotten() -> None:
     found = watch(lambda t: Follower(7, -60.0 + 18.0 * t, 0.0, 30.0) if t < 2.0 else None, 6.0)
     assert first_s(found) < 0.5
