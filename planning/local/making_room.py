@@ -18,6 +18,7 @@ from planning.local.lattice import (
     OFF_ROAD,
     ONCOMING_LANE,
     STEP_S,
+    LatticePath,
     RoadCells,
 )
 
@@ -46,11 +47,15 @@ path of an earlier step.
 _FASTER_MPS = 6.0
 """Largest gain of speed assumed until then, so that no path reaches the end of the range before it has to be out."""
 
+_BRISK_SHARE = 0.7
+"""Least speed of a new path until the ego is out of the lane, as a share of its speed now: an ego that brakes for a gap
+behind the next car stops the other vehicle, too."""
+
 _EDGE_M = 0.2
 """Distance between the ego's body and the edge of its lane."""
 
 _SHIFT_M = 15.0
-"""Distance in which the ego moves to the edge of its lane."""
+"""Least distance in which the ego moves to the edge of its lane; a fast ego takes the time of `_ASIDE_MPS`."""
 
 SLOW_SHARE = 0.6
 """Ego speed at the edge as a fraction of the speed limit, so that the other vehicle passes sooner, or a gap beside
@@ -88,7 +93,7 @@ def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Lea
     offset = (np.arange(COLUMNS) - CENTRE) * COLUMN_M + cells.shift_m[:, None]
     cells.zone[cells.zone == ONCOMING_LANE] = OFF_ROAD
     if leaving is not None:
-        cells.zone[leaving.side * offset < -COLUMN_M] = OFF_ROAD
+        cells.zone[leaving.side * offset < min(leaving.side * offset_m, 0.0) - COLUMN_M] = OFF_ROAD
     clear_m, late_s, stays_s = _CLEAR_BEFORE_M, _LATE_S, _STAYED_S
     if leaving is not None:
         clear_m, late_s, stays_s = _CLEAR_M, 0.0, leaving.stays_s
@@ -100,9 +105,17 @@ def leave_lane(cells: RoadCells, offset_m: float, speed_mps: float, leaving: Lea
     return cells
 
 
-def along_edge(s_m: Float, offset_m: float, right_m: Float, half_width_m: float) -> Float:
+def is_brisk(found: LatticePath) -> bool:
+    """Whether the ego hardly brakes on a way until it is out of the lane."""
+    out = np.flatnonzero(np.abs(found.offset_m) >= _CLEAR_BEFORE_M)
+    until = found.speed_mps[: out[0] + 1 if len(out) else None]
+    return bool(until.min() >= _BRISK_SHARE * until[0])
+
+
+def along_edge(s_m: Float, offset_m: float, speed_mps: float, right_m: Float, half_width_m: float) -> Float:
     """Offsets at `s_m` (N,) of a path that begins at `offset_m` and leads to the right edge of the lane, `right_m`
     (N,)."""
     edge_m = np.minimum(right_m + half_width_m + _EDGE_M, 0.0)
-    share = np.clip((s_m - s_m[0]) / _SHIFT_M, 0.0, 1.0)
+    shift_m = max(_SHIFT_M, speed_mps * abs(float(edge_m[0]) - offset_m) / _ASIDE_MPS)
+    share = np.clip((s_m - s_m[0]) / shift_m, 0.0, 1.0)
     return np.asarray(offset_m + share * (edge_m - offset_m))

@@ -40,6 +40,11 @@ TIGHT = Gaps(0.5, 0.45, 0.7, 0.4)
 ALONG = Gaps(2.0, 0.6, 0.9, 0.4)
 """For a new path between others that drive in the ego's direction: they hardly come earlier or later than predicted."""
 
+MAKES_ROOM, ROOM_MADE = Gaps(2.0, 0.6, 0.9, 0.2), Gaps(0.5, 0.45, 0.7, 0.1)
+"""For a new path out of the way of a vehicle in a hurry, and for the one that is driven. The ego uses gaps between cars
+that drive along at a steady speed, and their drivers brake for it.
+"""
+
 _GROWTH_AHEAD_MPS, _GROWTH_ASIDE_MPS = 0.3, 0.04
 """Growth of these distances with the predicted time, for road users that move."""
 

@@ -17,8 +17,8 @@ from planning.local.changing_lanes import Change, LaneChanges
 from planning.local.found_way import BACK_ON_ROUTE, PASSING, SOON, back_to_lane, goes_on, held_lane, undecided
 from planning.local.keeping_aside import offsets_aside, offsets_from_oncoming
 from planning.local.lattice import CELLS, CENTRE, COLUMN_M, LatticePath, SearchMemory, column_of, search
-from planning.local.making_room import SLOW_SHARE, along_edge, leave_lane, ways_to_leave
-from planning.local.occupancy import ALONG, SLOW_MPS, TIGHT, WIDE, Body, EgoOnRoad, Gaps, OnRoad
+from planning.local.making_room import SLOW_SHARE, along_edge, is_brisk, leave_lane, ways_to_leave
+from planning.local.occupancy import ALONG, MAKES_ROOM, ROOM_MADE, SLOW_MPS, TIGHT, WIDE, Body, EgoOnRoad, Gaps, OnRoad
 from planning.local.profile import IN_LANE_M, OUT_OF_LANE_M, OffsetProfile
 from planning.local.road import Beside, RoadLayout
 from planning.local.road_cells import CellBuilder, RoadAhead
@@ -142,7 +142,7 @@ class PathFinder:
         And how much slower than now the way may be without the ego slowing down for it. The profile is the new path.
         """
         road, start, rows, s = step.road, step.start, step.rows, step.s_m
-        old = self._cells.build(road, start, self._profile.at(s), TIGHT, only_centre=True)
+        old = self._cells.build(road, start, self._profile.at(s), ROOM_MADE, only_centre=True)
         kept = search(leave_lane(old, step.start_offset_m, start.speed_mps), CENTRE, start.speed_mps, self._memory)
         # Out of its lane, the ego looks for another way if it would soon have to slow down on the old one: it would
         # have to wait with its return. Before that, another way would begin later and later.
@@ -151,10 +151,10 @@ class PathFinder:
             return kept, SLOWER_MPS
         column, shift_m = _columns_through(step.start_offset_m)
         for leaving in ways_to_leave(step.start_offset_m) if self._looks_for_room(s) else ():
-            cells = self._cells.build(road, start, shift_m, ALONG, anywhere=True)
+            cells = self._cells.build(road, start, shift_m, MAKES_ROOM, anywhere=True)
             cells = leave_lane(cells, step.start_offset_m, start.speed_mps, leaving)
             found = search(cells, column, start.speed_mps, self._memory)
-            if found.is_complete:
+            if found.is_complete and is_brisk(found):
                 self._profile.take_over(found, start, rows)
                 self._profile.hold_lane(start, rows, leaving.side)
                 self._steps_without_room = 0
@@ -162,8 +162,10 @@ class PathFinder:
         self._steps_without_room += 1
         if kept.is_complete:
             return kept, SLOWER_MPS
+        if abs(step.start_offset_m) > OUT_OF_LANE_M:  # the vehicle in a hurry passes in its lane
+            return undecided(kept), SLOWER_MPS
         right_m = self._layout.right_m[self._route.curve.rows_at(s)]
-        edge_m = along_edge(s, step.start_offset_m, right_m, 0.5 * self._body.width_m)
+        edge_m = along_edge(s, step.start_offset_m, start.speed_mps, right_m, 0.5 * self._body.width_m)
         found = self._along(road, start, edge_m)
         if not found.is_complete:
             found = BACK_ON_ROUTE

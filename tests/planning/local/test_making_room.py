@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from av_core.types import LaneGraph, Manoeuvre, Pose2D, TrackedObject
+from planning.local.making_room import along_edge
 from tests.planning.closed_loop import DT_S, Log, ScenePlanner, drive
 from tests.planning.lanes_by_hand import beside, join, key, straight
 from tests.planning.local.test_passing import clearance_m
@@ -17,6 +20,13 @@ RIGHT_Y, LEFT_Y = 0.0, 3.5
 
 def two_lanes() -> LaneGraph:
     return join(beside(straight(key(0), 0, RIGHT_Y, 0, LENGTH_M), straight(key(0, -2), 0, LEFT_Y, 0, LENGTH_M)))
+
+
+def three_lanes() -> LaneGraph:
+    right, middle = beside(straight(key(0), 0, RIGHT_Y, 0, LENGTH_M), straight(key(0, -2), 0, LEFT_Y, 0, LENGTH_M))
+    middle, left = beside(middle, straight(key(0, -3), 0, 7.0, 0, LENGTH_M))
+    may_change = np.ones(len(middle.s_m), dtype=bool)
+    return join([right, replace(middle, right=right.key, right_change=may_change), left])
 
 
 def one_lane_each_way() -> LaneGraph:
@@ -85,6 +95,34 @@ def test_it_changes_into_a_gap_between_cars_beside_it() -> None:
     assert rescue.passed_s < 10.0
     assert log.column(2).max() > 2.5
     assert clearance_m(log, lambda time_s: rescue.seen[round(time_s, 3)]) > 0.3
+
+
+def test_it_changes_into_a_gap_of_34_m_without_braking_there() -> None:
+    """Cars at 50 km/h leave such gaps on a motorway that is full. In it, the ego keeps up with them."""
+    queue = tuple(vehicle(number, -106.0 + 34.0 * number, LEFT_Y, 0.0, 14.0) for number in range(9))
+    log, rescue = let_pass(two_lanes(), RIGHT_Y, queue)
+    assert rescue.passed_s < 10.0
+    assert clearance_m(log, lambda time_s: rescue.seen[round(time_s, 3)]) > 0.3
+    assert log.column(3).min() > 8.0
+
+
+def test_from_the_right_edge_it_finds_a_gap_on_the_left() -> None:
+    """Beside the middle lane no gap is free on the right, and one on the left is free when the ego is at the edge."""
+    right = tuple(vehicle(number, -100.0 + 15.0 * number, RIGHT_Y, 0.0, 14.0) for number in range(20))
+    left = tuple(vehicle(20 + number, -40.0 + 15.0 * number, 7.0, 0.0, 14.0) for number in range(12))
+    log, rescue = let_pass(three_lanes(), LEFT_Y, right + left)
+    assert log.column(2).min() == pytest.approx(-0.6, abs=0.15), "at the right edge"
+    assert log.column(2).max() > 2.5, "in the lane on the left"
+    assert rescue.passed_s < 20.0
+    assert clearance_m(log, lambda time_s: rescue.seen[round(time_s, 3)]) > 0.3
+
+
+def test_the_way_to_the_edge_is_gentle_at_every_speed() -> None:
+    s_m = np.arange(160, dtype=np.float64)
+    for speed_mps, offset_m in ((5.0, 0.0), (12.0, 0.0), (27.0, 0.0), (23.0, 2.4)):
+        offsets_m = along_edge(s_m, offset_m, speed_mps, np.full(160, -1.75), 0.95)
+        assert speed_mps * np.abs(np.diff(offsets_m)).max() < 0.81
+        assert offsets_m[-1] == pytest.approx(-0.6)
 
 
 def test_without_a_lane_beside_it_keeps_to_the_edge_and_slows_down() -> None:
