@@ -45,7 +45,9 @@ CAUSES = {
     "and 4.19, are above the rate in a second timing of the same run (4.24, 4.25).",
     4.1: "4.1 TB/s are 85 % of the memory's peak, nearly as much as ReLU of as many bytes reaches: no time is left for "
     "a reduction. The memory is busy at 80 % to 84 % in rows of 4k: warps wait for it in 30 % to 57 % of their cycles, "
-    "ReLU's in 91 %. Rows of 16k and 32k, 78 % to 83 %: clusters do not fill all processors (softmax, RMSNorm), warps "
+    "ReLU's in 91 %. What version 6 lacks there is the hint that the L2 cache keeps longest what is loaded: kernels "
+    "that have it reach 4.04 to 4.14 TB/s ([one change at a time](operators/README.md#one-change-at-a-time)). Rows of "
+    "16k and 32k, 78 % to 83 %: clusters do not fill all processors (softmax, RMSNorm), warps "
     "of the one block of a processor wait for each other (float32 LayerNorm), or the schedulers issue in 65 % of the "
     "cycles (bfloat16). Rows of 128k, 78 % to 82 %: clusters again, and in samples taken earlier 19 % to 26 % were "
     f"waits for the cluster ({ROWS}, {WHY}). Mended: copies in clusters landed 16 bytes off, and the L2 cache "
@@ -61,8 +63,9 @@ CAUSES = {
     f"memory ({CHOSEN}).",
     "fused": "Bfloat16 rows of 1k: the schedulers issue in 79 % of the cycles. Longer rows: 36 % to 48 % of the warps "
     f"are resident, and the memory is busy at 28 % to 53 % ({CHOSEN}, {TEXT}).",
-    "eager": "By timing parts of a call on an H100's host, not by a counter: the launch by the driver takes 6.1 us, "
-    "the allocation 3.7 ([eager calls](operators/README.md#eager-calls)).",
+    "eager": "By timing each part alone on an H200's host, where a call takes 10.5 us: the launch by the driver takes "
+    "4.1 us, the allocation 1.8, the questions whether torch's dispatcher must see the call 0.9, the rest Python "
+    "([eager calls](operators/README.md#eager-calls)).",
     "matmul": "The issue of instructions: a scheduler issues in 86 % of its cycles, cuBLAS's in 90 % "
     f"({COUNTERS} of an H100, {PRODUCTS_TEXT}).",
     "ragged": "16 x 4096 x 4096: the memory is busy at 39 % of its peak, in cuBLAS's product, split over 128 blocks, "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.library import agreement, chosen_page, convolutions_page, machine_code, report, streams_page
+from benchmarks.gpu.library.experiments import policies_page
 from benchmarks.gpu.library.goals import (
     LIBRARIES,
     cpu_table,
@@ -88,6 +89,8 @@ COUNTERS_FILES = ("counters_h200.json", "counters.json")
 """What `python -m benchmarks.gpu.library.counters` wrote, of some operators on an H200, and of all on an H100."""
 CHOSEN_FILE = PAGES / "chosen_counters.json"
 """What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
+POLICIES, POLICIES_FILE = "row policies", PAGES / "row_policies.json"
+"""What `python -m benchmarks.gpu.library.experiments.row_policies` wrote."""
 COUNTED_ROWS_FILE = PAGES / "row_counters.json"
 """What `python -m benchmarks.gpu.library.row_counters` wrote."""
 COUNTED_BEFORE_FILE = PAGES / "row_counters_before.json"
@@ -390,6 +393,7 @@ def made() -> dict[str, str]:
     found["README.md"] = placed(found["README.md"], CHOSEN, chosen_page.table(chosen, is_of_convolutions=False))
     counted, before = (records.read(file)["rows"] for file in (COUNTED_ROWS_FILE, COUNTED_BEFORE_FILE))
     found["README.md"] = placed(found["README.md"], COUNTED_ROWS, row_counters_page.table(counted))
+    found["README.md"] = placed(found["README.md"], POLICIES, policies_page.table(records.read(POLICIES_FILE)["rows"]))
     found["README.md"] = placed(found["README.md"], ALIGNED, row_counters_page.before_and_after(before, counted))
     measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()
