@@ -37,7 +37,7 @@ def before_crossing_m(conflict: Conflict, plan: EgoPlan, config: BehaviorConfig)
 def waiting_place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], config: BehaviorConfig) -> float:
     """Arc length at which the ego waits for a vehicle.
 
-    * At the first stop line or junction entry that is near the conflict and that gentle braking can reach.
+    * At the first stop line or junction entry that is near the conflict, or as soon before it as gentle braking allows.
     * Otherwise right before the conflict; there also for oncoming traffic, whose gaps are too short to come from the
       line.
     * In a junction without lights, not on the ways of others there. An ego without patience moves up to the first of
@@ -63,8 +63,8 @@ def _place_m(conflict: Conflict, plan: EgoPlan, junctions: Sequence[Junction], c
             break
         at_line_m = stop_position_m(route, line_s_m, config) - ego.front_m
         is_near = conflict.low_s_m - line_s_m < _LINE_BEFORE_CONFLICT_M
-        if is_near and ego.deceleration_to_mps2(at_line_m) < config.yellow_decel_mps2:
-            return min(at_line_m, place_m)
+        if is_near and ego.deceleration_to_mps2(line_s_m - ego.front_m) < config.yellow_decel_mps2:
+            return min(max(at_line_m, ego.braked_s_m(config.yellow_decel_mps2)), place_m)
     for junction in within:
         free_m = junction.free_s_m - ego.front_m
         if ego.front_s_m <= junction.free_s_m and ego.deceleration_to_mps2(free_m) < config.yellow_decel_mps2:

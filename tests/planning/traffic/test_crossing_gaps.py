@@ -220,6 +220,19 @@ def test_an_ego_that_waits_in_a_junction_gets_its_tail_off_the_line_of_the_light
     assert waiting_place.waiting_place_m(conflict, plan, [junction], BehaviorConfig()) == pytest.approx(place_m)
 
 
+@pytest.mark.parametrize(("front_m", "speed_mps", "stops"), [(59.0, 0.6, True), (59.0, 2.0, True), (59.9, 2.0, False)])
+def test_a_start_that_is_given_up_before_the_line_ends_there(front_m: float, speed_mps: float, stops: bool) -> None:
+    """On obstacles 85 an ego that had moved by 2 cm from its place rolled on into the junction, to the next one."""
+    route = find_route(crossing(), Pose2D(0, 0, 0), Pose2D(170, 0, 0))
+    ego = EgoOnRoute(front_m - FRONT_M, speed_mps, FRONT_M, REAR_M, 0.0)
+    reference = SpeedReference(np.array([50.0, 80.0]), np.array([1.0, 1.0]), np.zeros(2, np.int64))
+    plan = EgoPlan(route, ego, reference, np.array([0.0, 30.0]), frozenset())
+    conflict = Conflict(northward(-9.0, 4.0), 68.0, 72.0, 2.0, 3.0, 69.0, 1.0, 0.0, 0.0, False, False, False)
+    junction = Junction(60.0, 85.0, 56.0, 64.0, 85.0, has_light=False)
+    place_m = ego.braked_s_m(3.0) if stops else 64.0 - FRONT_M
+    assert waiting_place.waiting_place_m(conflict, plan, [junction], BehaviorConfig()) == pytest.approx(place_m)
+
+
 @pytest.mark.parametrize(
     ("low_m", "speed_mps", "yields", "place_m"),
     [(63.5, 0.0, True, 57.0), (63.5, 0.0, False, 57.7), (63.5, 1.0, True, 57.7), (64.5, 0.0, True, 58.7)],
