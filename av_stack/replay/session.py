@@ -27,14 +27,15 @@ from av_stack.replay.modules import MODULES, SEEING, Memory, outputs, replay_pip
 from av_stack.replay.reference import ReferenceWriter, read_reference
 from av_stack.replay.report import ReplayReport
 from av_stack.run import needed_weights, weights_label
-from av_stack.suite.fingerprint import version
+from av_stack.suite.fingerprint import differences, version
 from av_stack.world.factory import open_recorded
 from av_stack.world.replay import ReplayWorld
 from perception.device import build_backend
 from planning import Route, continued
+from planning.config import PlanningConfig
 from scenarios.ego_route import ego_route
 from scenarios.model import RouteTable
-from sim_configs.load import StackConfig
+from sim_configs.load import StackConfig, load_stack
 
 Watch = Callable[[float], None]
 """Function that is called after every step with the number of seconds of the drive that have been replayed."""
@@ -65,10 +66,11 @@ def replay(path: Path, options: ReplayOptions, watch: Watch | None = None) -> Re
     """
     with closing(open_recorded(path)) as world, ExitStack() as closers:
         modules, notes = _choose(world, options)
+        stack, changes = _stack_now(world)
         if not _needs_pictures(modules, world.setup):
             world.leave_out_pictures()
         memory = Memory()
-        pipeline = _pipeline(world, modules, memory, options)
+        pipeline = _pipeline(world, stack, modules, memory, options)
         judge = _Judge(world, modules, options)
         writer = None
         if options.is_update and options.reference is not None:
@@ -102,7 +104,7 @@ def replay(path: Path, options: ReplayOptions, watch: Watch | None = None) -> Re
             comparison=judge.comparison,
             byte_equal_steps=judge.byte_equal_steps,
             problem=world.problem,
-            notes=(*notes, *_notes_at_the_end(world, judge)),
+            notes=(*notes, *changes, *_notes_at_the_end(world, judge)),
             versions_there=dict(world.setup.versions),
             versions_now=version(),
         )
@@ -166,9 +168,11 @@ def _seeing(setup: DriveSetup) -> set[str]:
     return set(SEEING) - (_from_truth(setup) & {"lights"})
 
 
-def _pipeline(world: ReplayWorld, modules: Sequence[str], memory: Memory, options: ReplayOptions) -> Pipeline:
+def _pipeline(
+    world: ReplayWorld, stack: StackConfig, modules: Sequence[str], memory: Memory, options: ReplayOptions
+) -> Pipeline:
     setup, cameras = world.setup, world.setup.rig.cameras
-    stack, route = _stack_config(world), _route(world)
+    route = _route(world, stack.planning)
     detects = set(modules) & {"objects", "lights"} - _from_truth(setup)
     weights = needed_weights(setup.oracles, options.weights, options.device) if detects else None
     backend = build_backend(cameras, weights, options.device)
@@ -191,14 +195,26 @@ def _nothing(_: CameraImage) -> tuple[Detection, ...]:
     return ()
 
 
-def _stack_config(world: ReplayWorld) -> StackConfig:
+def _stack_now(world: ReplayWorld) -> tuple[StackConfig, list[str]]:
+    """(today's content of the configuration that the scenario names, notes on how it differs from the recorded one).
+
+    Where no configuration of that name can be loaded, it is the recorded one.
+    """
     try:
-        return StackConfig.model_validate_json(world.setup.stack)
+        recorded = StackConfig.model_validate_json(world.setup.stack)
     except ValidationError as error:
         raise ConfigError(f"{world.reader.path}: {_told(error, 'stack configuration')}") from None
+    try:
+        now = load_stack(json.loads(world.setup.scenario)["ego"]["stack"])
+    except ConfigError as error:
+        return recorded, [f"configuration as recorded: {error}"]
+    except (ValueError, LookupError, TypeError):
+        return recorded, ["configuration as recorded: the scenario names none"]
+    found = differences(json.loads(world.setup.stack), json.loads(now.model_dump_json()))
+    return now, [f"configuration: {text}" for text in found]
 
 
-def _route(world: ReplayWorld) -> Route:
+def _route(world: ReplayWorld, config: PlanningConfig) -> Route:
     try:
         scenario = json.loads(world.setup.scenario)
         table = RouteTable.model_validate(scenario["route"])
@@ -207,7 +223,6 @@ def _route(world: ReplayWorld) -> Route:
         raise ConfigError(f"{world.reader.path}: {_told(error, 'route')}") from None
     except (ValueError, LookupError, TypeError):
         raise ConfigError(f"{world.reader.path}: the recorded scenario has no route") from None
-    config = _stack_config(world).planning
     route = ego_route(world.lane_graph, table, config)
     return continued(world.lane_graph, route, config.route) if passes_end else route
 

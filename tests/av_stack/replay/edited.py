@@ -57,3 +57,10 @@ def changed(kind: type, change: Callable[[Any], Any]) -> Callable[[int, bytes, b
 
 def at_time(frame: SensorFrame, stamp: Stamp) -> SensorFrame:
     return replace(frame, stamp=stamp)
+
+
+def other_settings(folder: Path) -> Path:
+    """A configuration of the stack in which one gain of control is another."""
+    path = folder / "other_stack.yaml"
+    path.write_text("planning: {}\ncontrol: {lateral: {look_ahead_min_m: 6.0}}\n")
+    return path

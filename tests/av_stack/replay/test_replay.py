@@ -35,7 +35,7 @@ from planning import Planner
 from scenarios.model import load_scenario
 from sim_configs.load import load_rig
 from tests.av_stack.replay.conftest import Drives
-from tests.av_stack.replay.edited import changed, edited, of
+from tests.av_stack.replay.edited import changed, edited, of, other_settings
 from tests.contract.list_world import recorded
 
 BLIND = tuple(name for name in MODULES if name not in SEEING)
@@ -179,17 +179,31 @@ def test_a_reference_holds_what_was_decided(drives: Drives, tmp_path: Path, monk
 
 
 def test_another_configuration_is_told_by_what_it_decides(drives: Drives, tmp_path: Path) -> None:
-    """The recording of a stack with other settings of control: only the commands differ."""
+    """The settings of control that the scenario names are others today: only the commands differ."""
+    stack = other_settings(tmp_path)
 
     def other(setup: DriveSetup) -> DriveSetup:
-        stack = json.loads(setup.stack)
-        stack["control"]["lateral"]["look_ahead_min_m"] = 6.0
-        return replace(setup, stack=json.dumps(stack))
+        scenario = json.loads(setup.scenario)
+        scenario["ego"]["stack"] = str(stack)
+        return replace(setup, scenario=json.dumps(scenario))
 
     path = edited(drives.exact, tmp_path / "other.mcap", of(SETUP, changed(DriveSetup, other)))
     done = replay(path, ReplayOptions(("control",), is_compared=True))
     assert done.comparison is not None
     assert {found.field for found in done.comparison.fields} == {"command.steer"}
+    assert any("control lateral look_ahead_min_m" in note and "6.0 now" in note for note in done.notes)
+
+
+def test_a_configuration_that_is_not_there_any_more_is_as_recorded(drives: Drives, tmp_path: Path) -> None:
+    def gone(setup: DriveSetup) -> DriveSetup:
+        scenario = json.loads(setup.scenario)
+        scenario["ego"]["stack"] = str(tmp_path / "gone.yaml")
+        return replace(setup, scenario=json.dumps(scenario))
+
+    path = edited(drives.exact, tmp_path / "gone.mcap", of(SETUP, changed(DriveSetup, gone)))
+    done = replay(path, ReplayOptions(("control",), is_compared=True))
+    assert is_byte_equal(done, drives.steps)
+    assert any(note.startswith("configuration as recorded: ") and "gone.yaml" in note for note in done.notes)
 
 
 def test_what_is_recorded_is_what_was_measured(drives: Drives) -> None:

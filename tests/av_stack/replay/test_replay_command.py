@@ -10,7 +10,7 @@ from av_stack.recording.exact.setup import DriveSetup
 from av_stack.recording.exact.topics import SETUP
 from tests.av_stack.cli.test_bad_input import av_stack, complaint
 from tests.av_stack.replay.conftest import Drives
-from tests.av_stack.replay.edited import changed, edited, of
+from tests.av_stack.replay.edited import changed, edited, of, other_settings
 
 
 def test_an_equal_replay_succeeds(drives: Drives, tmp_path: Path) -> None:
@@ -33,10 +33,12 @@ def test_an_equal_replay_succeeds(drives: Drives, tmp_path: Path) -> None:
 
 
 def test_a_difference_ends_in_status_1(drives: Drives, tmp_path: Path) -> None:
+    stack = other_settings(tmp_path)
+
     def other(setup: DriveSetup) -> DriveSetup:
-        stack = json.loads(setup.stack)
-        stack["control"]["lateral"]["look_ahead_min_m"] = 6.0
-        return replace(setup, stack=json.dumps(stack))
+        scenario = json.loads(setup.scenario)
+        scenario["ego"]["stack"] = str(stack)
+        return replace(setup, scenario=json.dumps(scenario))
 
     path = edited(drives.small, tmp_path / "other.mcap", of(SETUP, changed(DriveSetup, other)))
     arguments = ("replay", str(path), "--only", "control")
