@@ -88,8 +88,9 @@ def test_cars_that_come_with_the_first_orders_drive(city_server: Address) -> Non
 
 
 def test_background_traffic_obeys(city_server: Address) -> None:
-    scenario = Scenario.model_validate({"name": "background", "map": "city_grid", "route": STREET})
-    with closing(CarlaWorld(city_server, world_spec(scenario, Rig(()), "ClearNoon"))) as world:
+    """The TrafficManager runs from the start, as in the drives that have such traffic."""
+    table = {"name": "background", "map": "city_grid", "route": STREET, "traffic": {"background": True}}
+    with closing(CarlaWorld(city_server, world_spec(Scenario.model_validate(table), Rig(()), "ClearNoon"))) as world:
         put_background(world)
         assert speed_mps(play(world, 3.0)) > 4.0
         assert speed_mps(play(world, 2.0, StopTraffic(100.0))) < 0.3
