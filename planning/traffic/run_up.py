@@ -25,13 +25,13 @@ def wants_run_up(conflict: Conflict, ego: EgoOnRoute, junctions: Sequence[Juncti
     """Whether an ego that has lost its patience stands before a fast road user that crosses its path.
 
     Not in a junction with a light: there the stream ends with its green, and behind the ego is the stop line. Nor with
-    the tail in a junction: others cross behind the ego.
+    the tail on the ways of others in a junction: they cross behind the ego.
     """
     if not (ego.stands and ego.impatience == 1.0 and conflict.crosses and conflict.item.speed_mps >= _FAST_MPS):
         return False
     tail_s_m = ego.s_m - ego.rear_m
     return not any(
-        (one.has_light and one.from_s_m <= conflict.low_s_m <= one.to_s_m) or one.from_s_m < tail_s_m < one.to_s_m
+        (one.has_light and one.from_s_m <= conflict.low_s_m <= one.to_s_m) or one.free_s_m < tail_s_m < one.to_s_m
         for one in junctions
     )
 

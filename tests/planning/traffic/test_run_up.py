@@ -32,8 +32,9 @@ CROSSES = Conflict(
 JUNCTION = Junction(from_s_m=52.0, to_s_m=70.0, wait_s_m=51.0, free_s_m=55.0, clear_s_m=62.0, has_light=False)
 
 
-def test_room_before_the_nearest_stream() -> None:
-    assert room_m([replace(CROSSES, low_s_m=57.5), CROSSES], EGO, [JUNCTION]) == pytest.approx(2.0)
+@pytest.mark.parametrize("junction", [JUNCTION, replace(JUNCTION, from_s_m=45.0)])
+def test_room_before_the_nearest_stream(junction: Junction) -> None:
+    assert room_m([replace(CROSSES, low_s_m=57.5), CROSSES], EGO, [junction]) == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
@@ -44,9 +45,9 @@ def test_room_before_the_nearest_stream() -> None:
         (EGO, replace(CROSSES, item=replace(CAR, velocity_mps=(5.0, 0.0))), JUNCTION),
         (EGO, replace(CROSSES, along_mps=15.0), JUNCTION),
         (EGO, CROSSES, replace(JUNCTION, has_light=True)),
-        (EGO, CROSSES, replace(JUNCTION, from_s_m=45.0)),
+        (EGO, CROSSES, replace(JUNCTION, from_s_m=45.0, free_s_m=48.0)),
     ],
-    ids=["has patience", "drives", "slow stream", "joins", "light", "tail in the junction"],
+    ids=["has patience", "drives", "slow stream", "joins", "light", "tail on the ways of others"],
 )
 def test_no_run_up(ego: EgoOnRoute, conflict: Conflict, junction: Junction) -> None:
     assert room_m([conflict], ego, [junction]) == np.inf
