@@ -36,7 +36,7 @@ def parts() -> Parts:
     x = torch.randn(COUNT, device="cuda")
     out, inplace = torch.empty_like(x), x.clone()
     addresses = x.data_ptr(), out.data_ptr()
-    key = RELU, 0, torch.float32, 1, COUNT, 0, 0, 0.0, (), 0, (False, False), None, None
+    key = RELU, 0, torch.float32, 1, COUNT, 0, 0, 0.0, (), 0, (False, False), ONE, None
     start = prepare(RELU, 0, torch.float32, 1, COUNT, 0, 0, 0.0, ())
     if not isinstance(start, PreparedLaunch):
         raise SystemExit("library.experiments.eager_parts: ReLU is not one prepared launch")

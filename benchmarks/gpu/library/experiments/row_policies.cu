@@ -1,5 +1,6 @@
 // Softmax and the norms of full rows, one block for each, with a choice of how memory is loaded and stored: kernels of
-// an experiment (`python -m benchmarks.gpu.library.experiments.row_policies`). Each is version 6 without copies to shared memory.
+// an experiment (`python -m benchmarks.gpu.library.experiments.row_policies`). Each is version 6 without copies to
+// shared memory.
 #include "av_softmax.cuh"
 #include "rows/av_row_exchange.cuh"
 #include "rows/av_row_moments.cuh"
