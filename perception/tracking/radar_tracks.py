@@ -65,6 +65,12 @@ MISSED_BY_CAMERA_S = 2.0
 
 Then the road user is not there any more, and a bin or a kerb sends the returns."""
 
+STANDS_MAX_MPS = 3.0
+"""Speed of a track, m/s, up to which standing returns may keep it.
+
+A car that brakes to a stop is followed by its moving returns down to less. A faster one that the cameras lose would
+leave its track behind on the next pole."""
+
 START_MIN_MPS = 2.0
 """Smallest radial speed, m/s, that starts a track; above that of a walker."""
 
@@ -136,10 +142,12 @@ def _sigmas_away(tracks: Rows, beyond: Float) -> tuple[Float, Float]:
 def _may_stand(tracks: Rows, in_view: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether standing returns may keep each track, (T,).
 
-    They may if no camera has matched the track lately, and no camera with a clear view has missed it for long.
+    They may if the track hardly moves, no camera has matched it lately, and no camera with a clear view has missed it
+    for long.
     """
     unseen_s = tracks["box_age_s"].min(axis=1)
-    return np.asarray((unseen_s > UNSEEN_BY_CAMERA_S) & ~(in_view & (unseen_s > MISSED_BY_CAMERA_S)))
+    is_slow = np.hypot(*tracks["state"][:, 2:4].T) <= STANDS_MAX_MPS
+    return np.asarray(is_slow & (unseen_s > UNSEEN_BY_CAMERA_S) & ~(in_view & (unseen_s > MISSED_BY_CAMERA_S)))
 
 
 def _is_body(returns: RadarReturns) -> NDArray[np.bool_]:

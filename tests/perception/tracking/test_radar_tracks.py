@@ -109,6 +109,25 @@ def test_a_track_ends_soon_after_the_last_return() -> None:
     assert (last - 29) * DT_S <= TrackerConfig().radar_coast_s + DT_S
 
 
+@pytest.mark.parametrize("speed_mps", [5.0, 7.0, 10.0])
+def test_a_car_that_drives_out_of_sight_leaves_no_track_on_a_pole(speed_mps: float) -> None:
+    """It crosses to the right; there neither cameras nor radars see it any more, but poles beside its way."""
+    car = Box(14.0, 0.0, -math.pi / 2, speed_mps)
+    poles = [Box(12.8, -float(y), 0.0, 0.0, 0.3, 0.3) for y in np.arange(9.0, 30.0, 1.5)]
+
+    def picture(frame: int) -> list[RangedObject]:
+        there = car.at(frame * DT_S)
+        if there.y_m < -7.0:
+            return []
+        place, covariance = (there.x_m, there.y_m), np.diag([1.0, 0.1])
+        return [RangedObject(ObjectKind.CAR, 0.9, (10.0, 10.0, 40.0, 30.0), *place, covariance, 4.6, 1.9, 1.5, 14.0)]
+
+    steps = drive(Tracker(), ego_at, lambda t: [*poles, *([car.at(t)] if car.at(t).y_m > -9.0 else [])], 160, picture)
+    gone = round(9.0 / speed_mps / DT_S)
+    assert steps[gone - 5]
+    assert not any(steps[gone + round(TrackerConfig().coast_s / DT_S) + 2 :])
+
+
 def test_the_lane_tells_the_velocity_across_the_sight() -> None:
     """With the map, one radial speed gives the velocity of a car on the road: it is right as soon as it is shown."""
     index = MapIndex(two_way_road([(200.0, 0.0)]))
