@@ -280,8 +280,9 @@ class LaneChanges:
         return max(ends, default=-np.inf) + self._body.rear_m + _BEYOND_M
 
     def _can_stop(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> bool:
-        """Whether the ego can still stop before what blocks its lane."""
-        return self._room_m(blockers, ego) > ego.speed_mps**2 / (2.0 * _BRAKING_MPS2) + 2.0
+        """Whether the ego stands, or can still stop before what blocks its lane."""
+        is_standing = ego.speed_mps < _STANDS_MPS
+        return is_standing or self._room_m(blockers, ego) > ego.speed_mps**2 / (2.0 * _BRAKING_MPS2) + 2.0
 
     def _sides(self, blockers: Sequence[OnRoad], ego: EgoOnRoad) -> list[int]:
         """The sides on which a lane in the ego's direction lies beside it until beyond what it passes.

@@ -184,6 +184,17 @@ def test_an_ego_that_stands_in_a_lane_change_gives_it_up() -> None:
     assert changes.update([obstacle], [obstacle], replace(there, speed_mps=1.0), 13.0) is not None
 
 
+@pytest.mark.parametrize("speed_mps", [0.0, 3.0])
+def test_an_ego_that_stands_close_behind_the_obstacle_gives_up(speed_mps: float) -> None:
+    """It crept on and touched it (obstacles 8). One that drives can no longer stop, and goes on."""
+    route = find_route(two_lane_road(), Pose2D(0, 0, 0), Pose2D(200, 0, 0))
+    changes = LaneChanges(route, road_layout(route, two_lane_road()), Body(FRONT_M, REAR_M, CAR.width_m))
+    assert changes.update([standing(1, 30.0)], [standing(1, 30.0)], EgoOnRoad(14.0, 0.0, 3.0), 13.0) is not None
+    nearer = standing(1, 28.0)  # than it seemed
+    kept = [changes.update([nearer], [nearer], EgoOnRoad(21.0, 0.9, speed_mps), 13.0) is not None for _ in range(8)]
+    assert kept[-1] == (speed_mps > 0.0)
+
+
 def test_who_sets_off_is_not_slow() -> None:
     slow = SlowVehicles()
     for step in range(60):
