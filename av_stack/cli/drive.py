@@ -195,7 +195,7 @@ def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T])
 
         def watch(frame: SensorFrame, step: AgentStep, truth: Truth, judge: Judge) -> None:
             if frame.stamp.frame % 5 == 0:
-                speed_kmh = 3.6 * truth.ego_speed_mps
+                speed_kmh = round(3.6 * truth.ego_speed_mps, 1) + 0.0  # which makes 0 of -0
                 told = describe(step.result.plan.constraint) if step.result is not None else agent
                 say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)

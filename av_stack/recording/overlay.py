@@ -138,7 +138,8 @@ def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
 def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> None:
     band = canvas[:38]
     band //= 2
-    speed = f"{3.6 * speed_mps:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
+    speed_kmh = round(3.6 * speed_mps, 1) + 0.0  # which makes 0 of -0
+    speed = f"{speed_kmh:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
     where = f"{hud.distance_m:.0f} / {hud.length_m:.0f} m"
     draw_text(canvas, speed, (8, 15))
     draw_text(canvas, where, (250, 15))
