@@ -36,6 +36,21 @@ template <class T, int LANES> __device__ inline void av_copy_async_or_zero(T* sh
     av_store<T, LANES>(shared, is_there ? av_load<T, LANES>(global) : av_pack<T, LANES>{});
 #endif
 }
+// av_copy_async with the hint that the L2 cache keeps the data longest.
+template <class T, int LANES> __device__ inline void av_copy_async_kept_in_l2(T* shared, const T* global) {
+#if AV_HAS_L2_HINTS
+    if constexpr (sizeof(T) * LANES == 16) {
+        const unsigned to = unsigned(__cvta_generic_to_shared(shared));
+        asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to), "l"(global),
+                     "l"(AV_L2_EVICT_LAST)
+                     : "memory");
+    } else {
+        av_copy_async<T, LANES>(shared, global);
+    }
+#else
+    av_copy_async<T, LANES>(shared, global);
+#endif
+}
 // Ends a group of copies of this thread.
 __device__ inline void av_commit_copies() {
 #if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800

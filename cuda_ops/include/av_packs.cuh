@@ -35,6 +35,14 @@ template <class T, int LANES> struct av_words {
             load(p);
         }
     }
+    // load_once with the hint that the L2 cache keeps the data longest.
+    __device__ void load_kept_in_l2(const T* p) {
+        if constexpr (sizeof(T) * LANES == 16) {
+            av_load_words_kept_in_l2(p, word);
+        } else {
+            load(p);
+        }
+    }
     __device__ void load(const T* p) {
         if constexpr (sizeof(T) * LANES < 4) {
             word[0] = reinterpret_cast<const uint16_t*>(p)[0];

@@ -44,6 +44,25 @@ __device__ inline void av_load_words_once(const void* p, uint32_t (&word)[4]) {
     for (int i = 0; i < 4; ++i) word[i] = reinterpret_cast<const uint32_t*>(p)[i];
 #endif
 }
+// Whether the compiler takes hints for the L2 cache. NVRTC 13.0 makes an illegal instruction of an asynchronous copy that
+// has one and an offset in shared memory.
+#if !defined(AV_ON_CPU) && __CUDA_ARCH__ >= 800 && __CUDACC_VER_MAJOR__ * 100 + __CUDACC_VER_MINOR__ >= 1302
+#define AV_HAS_L2_HINTS 1
+#else
+#define AV_HAS_L2_HINTS 0
+#endif
+// What PTX's createpolicy.fractional.L2::evict_last makes for all of the data (sm_80 to sm_90).
+constexpr uint64_t AV_L2_EVICT_LAST = 0x14f0000000000000ull;
+// av_load_words_once with the hint that the L2 cache keeps the data longest. It then writes results to memory sooner.
+__device__ inline void av_load_words_kept_in_l2(const void* p, uint32_t (&word)[4]) {
+#if AV_HAS_L2_HINTS
+    asm("ld.global.nc.L1::no_allocate.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(word[0]), "=r"(word[1]), "=r"(word[2]), "=r"(word[3])
+        : "l"(p), "l"(AV_L2_EVICT_LAST));
+#else
+    av_load_words_once(p, word);
+#endif
+}
 template <class T, int LANES> __device__ inline av_pack<T, LANES> av_load_once(const T* p) {
     if constexpr (sizeof(T) * LANES == 16) {
         union {

@@ -54,8 +54,8 @@ ROTATED_BYTES = 512 << 20
 
 
 def machine() -> dict[str, Any]:
-    """The GPU and the versions with which the figures are measured."""
-    from cuda.bindings import driver
+    """The GPU and the versions with which the figures are measured; `nvrtc` is the one that compiles."""
+    from cuda.bindings import driver, nvrtc
 
     properties = torch.cuda.get_device_properties(0)
     names: tuple[str, ...] = (
@@ -74,6 +74,7 @@ def machine() -> dict[str, Any]:
         "processors": properties.multi_processor_count,
         "l2_bytes": properties.L2_cache_size,
         "driver": int(driver.cuDriverGetVersion()[1]),
+        "nvrtc": ".".join(str(number) for number in nvrtc.nvrtcVersion()[1:]),
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
         **{name: _version_of(name) for name in names},

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.gpu.library import agreement, chosen_page, convolutions_page, machine_code, report, streams_page
-from benchmarks.gpu.library.experiments import policies_page
+from benchmarks.gpu.library.experiments import hint_page, policies_page
 from benchmarks.gpu.library.goals import (
     LIBRARIES,
     cpu_table,
@@ -90,6 +90,7 @@ COUNTERS_FILES = ("counters_h200.json", "counters.json")
 CHOSEN_FILE = PAGES / "chosen_counters.json"
 """What `python -m benchmarks.gpu.library.chosen_counters` wrote."""
 POLICIES, POLICIES_FILE = "row policies", PAGES / "row_policies.json"
+HINT, HINT_FILE = "l2 hint", PAGES / "l2_hint.json"
 """What `python -m benchmarks.gpu.library.experiments.row_policies` wrote."""
 COUNTED_ROWS_FILE = PAGES / "row_counters.json"
 """What `python -m benchmarks.gpu.library.row_counters` wrote."""
@@ -394,6 +395,10 @@ def made() -> dict[str, str]:
     counted, before = (records.read(file)["rows"] for file in (COUNTED_ROWS_FILE, COUNTED_BEFORE_FILE))
     found["README.md"] = placed(found["README.md"], COUNTED_ROWS, row_counters_page.table(counted))
     found["README.md"] = placed(found["README.md"], POLICIES, policies_page.table(records.read(POLICIES_FILE)["rows"]))
+    hinted = records.read(HINT_FILE)["liger"]
+    found["README.md"] = placed(
+        found["README.md"], HINT, hint_page.table(on_h200[f"{H200.name}/liger.json"]["liger"], hinted)
+    )
     found["README.md"] = placed(found["README.md"], ALIGNED, row_counters_page.before_and_after(before, counted))
     measured, convolutions = [run for run in on_h200.values() if run["rows"]], records.read(CONVOLUTIONS_FILE)
     page_of_roofline = (PAGES / "roofline.md").read_text()

@@ -4,7 +4,8 @@
 // Each warp has its own chunk of every row and its own ring of STAGES slots in shared memory. It takes a chunk from its
 // slot into registers, and at once asks for a later row's chunk into the same slot: loads are in flight while the block
 // reduces, exchanges and stores. A thread reads only what it has copied itself, so the ring needs no barrier. Without
-// stages the chunk is loaded into the registers when it is needed.
+// stages the chunk is loaded into the registers when it is needed. The L2 cache is asked to keep rows longest: nothing
+// reads them again, but it then writes results to memory sooner, and the memory has less idle time.
 #pragma once
 #include "av_async.cuh"
 #include "av_packs.cuh"
@@ -40,7 +41,7 @@ template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES> 
 #pragma unroll
         for (int v = 0; v < VECTORS; ++v)
             if (is_there && part.has(v))
-                av_copy_async<T, LANES>(slots + to * CHUNK + part.column(v), x + offset(later) + part.column(v));
+                av_copy_async_kept_in_l2<T, LANES>(slots + to * CHUNK + part.column(v), x + offset(later) + part.column(v));
         av_commit_copies();
     }
     // Takes the chunk of the present row into `part`. Elements after the end of the row become `other`, a word of T's.
@@ -51,7 +52,7 @@ template <class T, int LANES, int VECTORS, int THREADS, int BLOCKS, int STAGES> 
         for (int v = 0; v < VECTORS; ++v) {
             if (!part.has(v)) part.at[v].fill(other);
             else if (STAGES > 0) part.at[v].load(from + part.column(v));
-            else part.at[v].load_once(from + part.column(v));
+            else part.at[v].load_kept_in_l2(from + part.column(v));
         }
         if constexpr (STAGES > 0) copy(row + STAGES * step(), stage);
     }

@@ -14,7 +14,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 from benchmarks.gpu.library import machine_code
 from benchmarks.gpu.library.introductions import INTRODUCTIONS
 from cuda_ops.errors import CompilerMissingError
-from cuda_ops.library.ladder import FLOAT32, Element, Ladder, Problem, Version
+from cuda_ops.library.ladder import BFLOAT16, FLOAT32, Element, Ladder, Problem, Version
 from cuda_ops.library.matmul.ladder import MATMUL
 from cuda_ops.library.norm.ladder import LAYER_NORM
 from cuda_ops.library.recorder import record
@@ -28,6 +28,8 @@ FILES = {ladder.source(version): (ladder, version) for ladder, version in cases.
 CHECKED = cases.VERSIONS if IS_ALL else list(FILES.values())
 """Every version, or every file: versions of two ladders that share a file differ in a template argument."""
 IDS = [f"{ladder.name}-v{version.number}" for ladder, version in CHECKED]
+EVICT_LAST = "0x14f00000"
+"""The upper half of the L2 cache's policy, as nvdisasm prints it."""
 COLUMNS = {"warp": 1024, "block": 4096, "cluster": 32768}
 
 
@@ -123,6 +125,24 @@ def test_a_long_row_fits_into_the_registers(nvrtc: str, ladder: Ladder, columns:
     text = subprocess.run([program, "-c", str(file)], capture_output=True, text=True, check=True).stdout
     assert "LDL" not in text
     assert "STL" not in text
+
+
+@pytest.mark.parametrize("element", [FLOAT32, BFLOAT16])
+def test_rows_are_loaded_with_a_hint_for_the_l2_cache(nvrtc: str, element: Element, tmp_path: Path) -> None:
+    """By version 6, and only if the compiler can encode it: that of NVRTC 13.0 ends in an illegal instruction.
+
+    There the copy's offset in shared memory becomes a uniform register.
+    """
+    program, version = disassembler(), LAYER_NORM.versions[5]
+    problem = Problem(element, 4096, 32768, 16 // element.size_bytes, 90, cases.EPSILON)
+    (launch,) = record(LAYER_NORM, version, problem)
+    file = tmp_path / "kernel.cubin"
+    file.write_bytes(compile_instance(KernelSource(LAYER_NORM.source(version)), launch.kernel, "sm_90a")[0])
+    text = subprocess.run([program, "-c", str(file)], capture_output=True, text=True, check=True).stdout
+    major, minor = re.findall(r"\d+", nvrtc)[:2]
+    has_hints = (int(major), int(minor)) >= (13, 2)
+    assert (EVICT_LAST in text) == has_hints
+    assert not re.search(r"LDGSTS\S* \[R\d+\+UR", text)
 
 
 def loads_on_the_page(version: int) -> tuple[int, int]:
