@@ -187,6 +187,7 @@ def drive_with_progress(scenario: Scenario, options: Options) -> Outcome:
 
 def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T]) -> T:
     """Call `drive` with a progress bar that shows distance, speed and the constraint that limits the speed."""
+    from av_stack.recording.overlay import speed_text
     from av_stack.results.constraint_text import describe
 
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=30), TextColumn("{task.fields[say]}"))
@@ -195,9 +196,8 @@ def with_progress(name: str, agent: str, drive: Callable[[Watcher, Abandon], T])
 
         def watch(frame: SensorFrame, step: AgentStep, truth: Truth, judge: Judge) -> None:
             if frame.stamp.frame % 5 == 0:
-                speed_kmh = round(3.6 * truth.ego_speed_mps, 1) + 0.0  # which makes 0 of -0
                 told = describe(step.result.plan.constraint) if step.result is not None else agent
-                say = f"{judge.progress_m:5.0f} m  {speed_kmh:5.1f} km/h  {told}"
+                say = f"{judge.progress_m:5.0f} m  {speed_text(truth.ego_speed_mps)}  {told}"
                 progress.update(task, total=judge.route_length_m, completed=judge.progress_m, say=say)
 
         def stop_and_abandon(message: str, status: int) -> None:

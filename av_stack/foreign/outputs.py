@@ -12,7 +12,7 @@ from av_core.errors import AvStackError
 from av_core.frames import map_to_vehicle
 from av_core.types import CameraImage, CameraModel, Image, LaneLine, Pose2D, Scene, TrackedObject
 from av_stack.recording.atomic_file import AtomicFile
-from av_stack.recording.overlay import draw_boxes, draw_lanes, draw_text
+from av_stack.recording.overlay import draw_boxes, draw_lanes, draw_text, speed_text
 from av_stack.recording.video import VideoWriter
 from perception.health.monitor import Health
 
@@ -68,7 +68,7 @@ def annotated(image: CameraImage, scene: Scene, health: Health, places: Position
     draw_boxes(canvas, scene.objects, {track: f"{np.hypot(*place):.0f} m" for track, place in places.items()})
     canvas[:BAND_PX] //= 2
     draw_text(canvas, f"{scene.stamp.time_s:6.2f} s", (8, 15))
-    speed = f"{3.6 * scene.ego.speed_mps:5.1f} km/h" if is_localized else "speed unknown"
+    speed = speed_text(scene.ego.speed_mps) if is_localized else "speed unknown"
     draw_text(canvas, speed, (110, 15))
     camera = image.camera
     draw_text(canvas, f"pitch {np.degrees(camera.pitch_rad):+.1f} yaw {np.degrees(camera.yaw_rad):+.1f} deg", (240, 15))

@@ -100,6 +100,11 @@ def draw_text(canvas: Image, text: str, at: tuple[int, int]) -> None:
     cv2.putText(canvas, text, at, FONT, 0.45, TEXT_BGR, 1, cv2.LINE_AA)
 
 
+def speed_text(speed_mps: float) -> str:
+    """The speed in km/h; an ego that stands has 0.0, never -0.0."""
+    return f"{round(3.6 * speed_mps, 1) + 0.0:5.1f} km/h"
+
+
 def _project(camera: CameraModel, xy: Float) -> Float:
     """Ground points in the vehicle frame (N, 2) -> pixels (M, 2) of those in front of the camera."""
     near = xy[xy[:, 0] > camera.x_m + NEAR_M - 2.0]
@@ -138,8 +143,7 @@ def _draw_plan(canvas: Image, camera: CameraModel, step: StepResult) -> None:
 def _draw_text(canvas: Image, step: AgentStep, hud: Hud, speed_mps: float) -> None:
     band = canvas[:38]
     band //= 2
-    speed_kmh = round(3.6 * speed_mps, 1) + 0.0  # which makes 0 of -0
-    speed = f"{speed_kmh:5.1f} km/h  limit {3.6 * hud.limit_mps:.0f}"
+    speed = f"{speed_text(speed_mps)}  limit {3.6 * hud.limit_mps:.0f}"
     where = f"{hud.distance_m:.0f} / {hud.length_m:.0f} m"
     draw_text(canvas, speed, (8, 15))
     draw_text(canvas, where, (250, 15))

@@ -45,7 +45,7 @@ from av_stack.recording.bird_view import (
     BirdView,
 )
 from av_stack.recording.ground_view import GroundView
-from av_stack.recording.overlay import OBJECT_BGR, PLAN_BGR
+from av_stack.recording.overlay import OBJECT_BGR, PLAN_BGR, speed_text
 
 HEIGHT_PX = 400
 PX_PER_M = HEIGHT_PX / (AHEAD_M + BEHIND_M)
@@ -134,3 +134,8 @@ def test_the_plan_the_other_ways_and_where_a_car_may_go() -> None:
     told = panel.draw(AgentStep(None, replace(result, plan=replace(plan, decision=decision))), truth(Pose2D(0, 0, 0)))
     rows = np.flatnonzero((told != picture).any(axis=(1, 2)))
     assert 2 * CAPTION_PX <= rows.max() < 3 * CAPTION_PX, "a caption of two lines above the rest"
+
+
+@pytest.mark.parametrize(("speed_mps", "text"), [(-0.004, "  0.0 km/h"), (-0.5, " -1.8 km/h"), (10.0, " 36.0 km/h")])
+def test_an_ego_that_stands_has_no_negative_zero(speed_mps: float, text: str) -> None:
+    assert speed_text(speed_mps) == text
